@@ -1,0 +1,56 @@
+# Two commands for users: `make run` and `make test`. `make help` lists the rest.
+# Nothing is installed again unless a lock file or pyproject.toml changed.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# PYTEST_ARGS="-k chaos -x" make test
+PYTEST_ARGS ?=
+
+.PHONY: help run test check format bench lock clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+run: $(VENV)/.run ## set up, then run the sample benchmark to its results
+	@$(BIN)/anubis run samples/hello-world/descriptor.toml
+
+test: $(VENV)/.dev ## run all tests
+	@$(BIN)/python -m pytest -q $(PYTEST_ARGS)
+
+check: $(VENV)/.dev ## format, lint, types, contracts, tests: what CI runs
+	@echo '» format'    && $(BIN)/ruff format --check --quiet .
+	@echo '» lint'      && $(BIN)/ruff check --quiet .
+	@echo '» types'     && $(BIN)/mypy --no-error-summary
+	@echo '» contracts' && $(BIN)/lint-imports --no-cache --config pyproject.toml > $(VENV)/contracts.log || { cat $(VENV)/contracts.log; exit 1; }
+	@echo '» tests'     && $(MAKE) --no-print-directory test
+
+format: $(VENV)/.dev ## put the code into our format
+	@$(BIN)/ruff format --quiet . && $(BIN)/ruff check --fix --quiet .
+
+bench: $(VENV)/.dev ## measure every goal beside its peer
+	@$(BIN)/python -m bench
+
+lock: $(VENV)/.dev ## resolve the dependencies again
+	@$(BIN)/pip-compile $(LOCK) --output-file requirements/run.lock pyproject.toml
+	@$(BIN)/pip-compile $(LOCK) --extra dev -c requirements/run.lock --output-file requirements/dev.lock pyproject.toml
+
+LOCK := --quiet --strip-extras --generate-hashes --no-emit-index-url --no-emit-find-links \
+        --no-header --no-annotate --allow-unsafe --build-deps-for=editable
+
+clean: ## remove what was installed and built here; runs under ~/.anubis stay
+	@rm -rf $(VENV) build dist *.egg-info src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/.run: requirements/run.lock pyproject.toml
+	@echo '» setting up $(VENV) (once)'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install --require-hashes -r requirements/run.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run requirements/dev.lock
+	@echo '» installing the tools for tests (once)'
+	@$(PIP) install --require-hashes -r requirements/dev.lock
+	@touch $@

@@ -1,0 +1,89 @@
+"""The error tree. A class says what to do next; the message says what happened.
+
+AnubisError
+├── UserError             the request is wrong: show it, without a traceback   (exit 2)
+│   ├── DescriptorInvalid the descriptor has problems, all of them listed
+│   ├── RunNotFound       no run has this id or prefix
+│   ├── RunAmbiguous      several runs have this prefix
+│   └── NotPossible       the request makes no sense for the run's present state
+├── TemporaryError        trying again later may work                          (exit 3)
+│   ├── StoreUnavailable  the store did not answer
+│   └── EngineUnavailable the engine did not answer
+└── PermanentError        trying again will not help                           (exit 3)
+    ├── LeaseLost         another worker has the run now: drop it, touch nothing
+    ├── IllegalMove       the table of moves forbids this step: a defect of ours
+    ├── StoreUnusable     the store is damaged or written by a newer version
+    └── StartFailed       the engine could not start the program, and says why
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from anubis.domain.problem import Problem
+
+
+class AnubisError(Exception):
+    """Any failure that Anubis explains in words."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class UserError(AnubisError):
+    """The request is wrong; the message tells how to mend it."""
+
+    exit_code = 2
+
+
+class DescriptorInvalid(UserError):
+    """The descriptor has problems. All of them are in ``problems``."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in problems))
+
+
+class RunNotFound(UserError):
+    """No run has this id or prefix."""
+
+
+class RunAmbiguous(UserError):
+    """Several runs have this prefix."""
+
+
+class NotPossible(UserError):
+    """The request makes no sense for the run's present state."""
+
+
+class TemporaryError(AnubisError):
+    """Trying again later may work."""
+
+
+class StoreUnavailable(TemporaryError):
+    """The run store did not answer."""
+
+
+class EngineUnavailable(TemporaryError):
+    """The engine did not answer."""
+
+
+class PermanentError(AnubisError):
+    """Trying again will not help."""
+
+
+class LeaseLost(PermanentError):
+    """Another worker has the run now."""
+
+
+class IllegalMove(PermanentError):
+    """The table of moves forbids this step."""
+
+
+class StoreUnusable(PermanentError):
+    """The store is damaged, or was written by a newer version of Anubis."""
+
+
+class StartFailed(PermanentError):
+    """The engine could not start the program; the message says why."""

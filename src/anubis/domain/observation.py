@@ -1,0 +1,95 @@
+"""What an engine sees of a run. The words in which engines talk to the stages."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from datetime import datetime
+
+
+class Stream(enum.StrEnum):
+    """Where a program wrote."""
+
+    STDOUT = "stdout"
+    STDERR = "stderr"
+
+
+class EndCause(enum.StrEnum):
+    """Why a unit ended."""
+
+    EXITED = "exited"  #: by itself: exit code, or a signal from elsewhere
+    CANCELED = "canceled"  #: we stopped it because somebody asked
+    TIMED_OUT = "timed_out"  #: we stopped it because ``limits.running`` passed
+    OUTPUT_LIMIT = "output_limit"  #: we stopped it because it wrote too much
+    NOT_STARTED = "not_started"  #: the program could not be executed; ``message`` says why
+    LOST = "lost"  #: the engine lost sight of it; its exit is unknown
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class UnitStarted:
+    """The program exists."""
+
+    unit: str
+    at: datetime
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class OutputChunk:
+    """Bytes as the program wrote them; lines may be cut anywhere."""
+
+    unit: str
+    at: datetime
+    stream: Stream
+    data: bytes
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class EmittedChunk:
+    """Bytes from the ``emit()`` pipe: JSON lines, cut anywhere."""
+
+    unit: str
+    at: datetime
+    data: bytes
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class GpuReading:
+    """One GPU at one instant."""
+
+    index: int
+    utilisation: float  #: 0 to 1
+    memory_bytes: int
+    power_watts: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class ResourceReading:
+    """What the whole process tree of a unit uses at one instant. Totals grow from the start."""
+
+    unit: str
+    at: datetime
+    cpu_seconds: float  #: user and system, total since start, ended processes included
+    memory_bytes: int  #: resident, sum over the tree
+    read_bytes: int  #: from storage, total since start
+    written_bytes: int  #: to storage, total since start
+    threads: int
+    processes: int
+    gpus: tuple[GpuReading, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class UnitEnded:
+    """The last observation of a unit."""
+
+    unit: str
+    at: datetime
+    cause: EndCause
+    exit_code: int | None = None
+    signal: int | None = None
+    message: str = ""  #: for NOT_STARTED and LOST: what happened, for people
+    left_behind: int = 0  #: processes the program left running, which we stopped
+    cpu_seconds: float = 0.0  #: of the whole tree
+    peak_memory_bytes: int = 0  #: of the largest single process
+
+
+Observation = UnitStarted | OutputChunk | EmittedChunk | ResourceReading | UnitEnded

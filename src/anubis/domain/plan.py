@@ -1,0 +1,59 @@
+"""A plan: the units a run needs and which unit's exit decides the outcome."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from datetime import timedelta
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """How long each state may last, and how much a program may write. From ``[limits]``."""
+
+    fetching: timedelta = timedelta(hours=24)
+    """The original gave up downloads after 24 hours; we keep that."""
+
+    queued: timedelta = timedelta(days=7)
+    """A week: a nightly benchmark that waited through seven nights will not be missed."""
+
+    starting: timedelta = timedelta(hours=1)
+    """Long enough for a large image on a slow registry."""
+
+    running: timedelta = timedelta(hours=24)
+    """A day: longer training is rare enough to be said in the descriptor."""
+
+    finishing: timedelta = timedelta(hours=1)
+    """Storing and indexing 10 GiB of output takes minutes."""
+
+    grace: timedelta = timedelta(seconds=10)
+    """Between SIGTERM and SIGKILL. Docker's habit, which programs are written for."""
+
+    output_bytes: int = 10 * 1024**3
+    """What all streams of a unit may write together before the run is stopped."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Unit:
+    """One program of a run."""
+
+    name: str
+    command: tuple[str, ...]  #: no shell is involved
+    environment: Mapping[str, str]  #: on top of what the engine gives every program
+    directory: str | None = None  #: working directory; the engine's default when None
+    image: str | None = None
+    cpu_affinity: tuple[int, ...] = ()  #: empty: all CPUs
+    niceness: int = 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """All units of a run. The outcome is decided by the exit of ``deciding``."""
+
+    units: tuple[Unit, ...]
+    deciding: str
+    limits: Limits
+
+    def __post_init__(self) -> None:
+        if self.deciding not in {unit.name for unit in self.units}:
+            raise ValueError(f"the deciding unit {self.deciding!r} is not among the units")

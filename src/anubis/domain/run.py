@@ -1,0 +1,113 @@
+"""A run: one execution of one concrete descriptor, its states and the legal moves between them."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import NewType
+
+RunId = NewType("RunId", str)
+"""A lower-case UUID, version 7: sorts by time of submission. ``action_id`` on the old wire."""
+
+WorkerId = NewType("WorkerId", str)
+"""Who may hold a lease. Unique among living workers."""
+
+
+class RunState(enum.StrEnum):
+    """Where a run stands. The legal moves are in ``MOVES``."""
+
+    SUBMITTED = "SUBMITTED"  #: accepted and durable, nobody has looked at it
+    FETCHING = "FETCHING"  #: its data is being brought
+    QUEUED = "QUEUED"  #: ready, waits for room on the engine
+    STARTING = "STARTING"  #: given to the engine, not yet known to run
+    RUNNING = "RUNNING"  #: the program runs
+    FINISHING = "FINISHING"  #: the program ended; output and metrics are being stored
+    SUCCEEDED = "SUCCEEDED"  #: the deciding unit ended with exit code 0
+    FAILED = "FAILED"  #: the benchmark's own fault: exit code, signal, time-out
+    CANCELED = "CANCELED"  #: somebody asked for it
+    ERROR = "ERROR"  #: our fault or the environment's
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the run has ended for good."""
+        return self in TERMINAL
+
+
+TERMINAL = frozenset(
+    {RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELED, RunState.ERROR},
+)
+ACTIVE = frozenset(RunState) - TERMINAL
+
+_S = RunState
+MOVES: Mapping[RunState, frozenset[RunState]] = MappingProxyType(
+    {
+        _S.SUBMITTED: frozenset({_S.FETCHING, _S.CANCELED, _S.ERROR}),
+        _S.FETCHING: frozenset({_S.QUEUED, _S.FAILED, _S.CANCELED, _S.ERROR}),
+        _S.QUEUED: frozenset({_S.STARTING, _S.CANCELED, _S.ERROR}),
+        _S.STARTING: frozenset({_S.RUNNING, _S.FAILED, _S.CANCELED, _S.ERROR}),
+        _S.RUNNING: frozenset({_S.FINISHING, _S.ERROR}),
+        _S.FINISHING: frozenset(TERMINAL),
+        _S.SUCCEEDED: frozenset(),
+        _S.FAILED: frozenset(),
+        _S.CANCELED: frozenset(),
+        _S.ERROR: frozenset(),
+    },
+)
+"""From each state, where a run may go next. RUNNING reaches its end through FINISHING, so that
+output is kept whatever happened; RUNNING to ERROR is for a deadline of our own that passed."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """How a run ended, or will end once FINISHING is over, with a reason a person can act on."""
+
+    state: RunState  #: one of ``TERMINAL``
+    reason: str  #: one sentence: what happened and, where we know it, what to do
+    unit: str | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    last_lines: tuple[str, ...] = ()  #: the end of the deciding unit's output, when it failed
+
+    def __post_init__(self) -> None:
+        if not self.state.is_terminal:
+            raise ValueError(f"an outcome needs a terminal state, not {self.state}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Lease:
+    """A promise with a deadline: until ``ends``, only ``worker`` may move the run."""
+
+    worker: WorkerId
+    ends: datetime
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Run:
+    """One execution of one descriptor. Never changed in place."""
+
+    id: RunId
+    state: RunState
+    version: int  #: grows by one with every stored change
+    benchmark: str  #: what stays the same between runs over time: the trend line
+    engine: str
+    descriptor_sha: str  #: SHA-256 of the exact bytes the user gave
+    submitter: str
+    labels: tuple[tuple[str, str], ...] = ()  #: sorted by key
+    family: str | None = None
+    submitted_at: datetime
+    state_since: datetime
+    deadline: datetime  #: when the present state has lasted too long; terminal: of no meaning
+    started_at: datetime | None = None  #: when it entered RUNNING
+    ended_at: datetime | None = None  #: when it entered a terminal state
+    cancel_requested_at: datetime | None = None
+    lease: Lease | None = None
+    outcome: Outcome | None = None
+
+    def elapsed(self, now: datetime) -> timedelta:
+        """How long the program has run, or ran. Zero before it starts."""
+        if self.started_at is None:
+            return timedelta()
+        return (self.ended_at or now) - self.started_at
