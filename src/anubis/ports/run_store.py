@@ -76,7 +76,7 @@ class RunStore(Protocol):
         ...
 
     async def page(self, query: RunQuery) -> Sequence[Run]:
-        """Give at most ``query.limit`` runs, newest first. Its cost does not grow with the store."""
+        """Give at most ``query.limit`` runs, newest first, at a cost that does not grow."""
         ...
 
     async def counts(self) -> Mapping[RunState, int]:
