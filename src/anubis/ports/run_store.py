@@ -56,8 +56,11 @@ class RunStore(Protocol):
     stored is refused (``LeaseLost``, or the id exists) rather than stored twice.
     """
 
-    async def add(self, run: Run, document: Document, message: str) -> None:
-        """Store a new run in SUBMITTED with its document and its first event.
+    async def add(self, run: Run, document: Document, plan: str, message: str) -> None:
+        """Store a new run in SUBMITTED with its document, its plan and its first event.
+
+        ``plan`` is JSON text that only the runtime reads. It may hold secrets of the submitter's
+        environment, so the store forgets it in the transaction of the terminal move.
 
         When this returns the run survives a crash of everything. Adding an id that exists with
         the same descriptor changes nothing; with another one it raises NotPossible.
@@ -91,11 +94,14 @@ class RunStore(Protocol):
         duration: timedelta,
         states: Collection[RunState],
         limit: int,
+        urgent_only: bool = False,
     ) -> Sequence[Run]:
         """Give ``worker`` up to ``limit`` runs in these active states, oldest first.
 
-        A run qualifies if nobody holds it or its lease ended before ``now``. Two workers calling
-        at the same moment never receive the same run.
+        A run qualifies if nobody holds it or its lease ended before ``now``; with
+        ``urgent_only``, only if also somebody asked to cancel it or its deadline passed (cost
+        does not grow with the runs that wait). Two workers calling at the same moment never
+        receive the same run.
         """
         ...
 
@@ -135,6 +141,10 @@ class RunStore(Protocol):
 
     async def document(self, run_id: RunId) -> Document:
         """The exact descriptor of a run."""
+        ...
+
+    async def plan(self, run_id: RunId) -> str:
+        """The plan given to ``add``. Raises NotPossible once the run has ended."""
         ...
 
     async def fingerprint(self, run_id: RunId) -> Fingerprint | None:
