@@ -16,6 +16,16 @@ class MetricSource(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class MetricDefinition:
+    """A metric to be found in the output: an entry of ``output.metrics``."""
+
+    name: str
+    units: str
+    pattern: str  #: RE2; no group: the whole match is the value, one group: the group is
+    unit: str | None = None  #: the unit whose output is searched; None: all units
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class MetricKey:
     """What a series belongs to, within one run."""
 

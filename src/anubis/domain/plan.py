@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
+
+from anubis.domain.metric import MetricDefinition
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,7 +57,38 @@ class Plan:
     units: tuple[Unit, ...]
     deciding: str
     limits: Limits
+    metrics: tuple[MetricDefinition, ...] = ()  #: what to look for in the output
 
     def __post_init__(self) -> None:
         if self.deciding not in {unit.name for unit in self.units}:
             raise ValueError(f"the deciding unit {self.deciding!r} is not among the units")
+
+
+def to_json(plan: Plan) -> str:
+    """Write a plan down, for the time between submission and start."""
+    return json.dumps(
+        dataclasses.asdict(plan),
+        default=lambda value: value.total_seconds(),
+        separators=(",", ":"),
+    )
+
+
+def from_json(text: str) -> Plan:
+    """Read a plan that ``to_json`` wrote."""
+    data = json.loads(text)
+    limits = data["limits"]
+    output_bytes = limits.pop("output_bytes")
+    return Plan(
+        units=tuple(_unit(unit) for unit in data["units"]),
+        deciding=data["deciding"],
+        limits=Limits(
+            output_bytes=output_bytes,
+            **{name: timedelta(seconds=seconds) for name, seconds in limits.items()},
+        ),
+        metrics=tuple(MetricDefinition(**metric) for metric in data["metrics"]),
+    )
+
+
+def _unit(data: dict[str, Any]) -> Unit:
+    lists = {name: tuple(data.pop(name)) for name in ("command", "cpu_affinity")}
+    return Unit(**data, **lists)

@@ -1,0 +1,18 @@
+"""The machine's own clock."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+
+
+class SystemClock:
+    """Real time."""
+
+    def now(self) -> datetime:
+        """The present moment, in UTC."""
+        return datetime.now(UTC)
+
+    async def sleep(self, seconds: float) -> None:
+        """Really wait."""
+        await asyncio.sleep(seconds)

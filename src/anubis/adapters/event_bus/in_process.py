@@ -1,0 +1,26 @@
+"""Wake-ups between tasks of one process."""
+
+from __future__ import annotations
+
+import asyncio
+
+
+class InProcessBus:
+    """An asyncio event, cleared by whoever waits."""
+
+    def __init__(self) -> None:
+        self._news = asyncio.Event()
+
+    def wake(self) -> bool:
+        """Set the event; the worker is in this process, so it listens."""
+        self._news.set()
+        return True
+
+    async def wait(self, seconds: float) -> None:
+        """Wait for the event, at most so long."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        except TimeoutError:
+            return
+        self._news.clear()

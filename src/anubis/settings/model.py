@@ -1,0 +1,66 @@
+"""The settings themselves. Frozen; each field says its unit, its default and why."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import timedelta
+from pathlib import Path
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """Everything an embedded installation can be told."""
+
+    home: Path
+    """Where runs, logs and metrics are kept. ``ANUBIS_HOME``; default ``~/.anubis``."""
+
+    slots: int = 1
+    """How many runs may execute at once. ``ANUBIS_SLOTS``; one by default, because a second
+    run on the same machine would disturb the measurement of the first."""
+
+    lease: timedelta = timedelta(seconds=30)
+    """How long a silent worker keeps its runs. Renewed three times in that span."""
+
+    idle_exit: timedelta = timedelta(seconds=60)
+    """How long the background runtime stays when there is nothing to do. ``ANUBIS_IDLE_SECONDS``;
+    a minute spares the next command the start-up, and leaves no process behind overnight."""
+
+    @property
+    def database(self) -> Path:
+        """The run store."""
+        return self.home / "anubis.sqlite"
+
+    @property
+    def runs(self) -> Path:
+        """What the process engine keeps of runs in progress."""
+        return self.home / "runs"
+
+    @property
+    def logs(self) -> Path:
+        """The output of runs."""
+        return self.home / "logs"
+
+    @property
+    def series(self) -> Path:
+        """The samples of runs."""
+        return self.home / "series"
+
+    @property
+    def runtime_lock(self) -> Path:
+        """Held by the one living background runtime of this home."""
+        return self.home / "runtime.lock"
+
+    @property
+    def runtime_pid(self) -> Path:
+        """For people and tests; the lock decides, not this file."""
+        return self.home / "runtime.pid"
+
+    @property
+    def runtime_log(self) -> Path:
+        """Where the background runtime writes about itself."""
+        return self.home / "runtime.log"
+
+    @property
+    def wake(self) -> Path:
+        """The pipe through which commands wake the runtime."""
+        return self.home / "wake"

@@ -1,0 +1,1 @@
+"""Execution: from what an engine observed to how the run ended."""

@@ -1,0 +1,1 @@
+"""Submission: a valid descriptor and its plan become a durable run."""
