@@ -53,7 +53,8 @@ class RunStore(Protocol):
     """The one place that decides. Methods are atomic and safe against concurrent processes.
 
     Every method may raise StoreUnavailable; retrying is then safe, for a change that was already
-    stored is refused (``LeaseLost``, or the id exists) rather than stored twice.
+    stored is refused (``LeaseLost``, or the id exists) rather than stored twice. Unless they say
+    otherwise, methods about one run raise RunNotFound if there is no such run.
     """
 
     async def add(self, run: Run, document: Document, plan: str, message: str) -> None:
@@ -157,6 +158,15 @@ class RunStore(Protocol):
 
     async def delete(self, run_id: RunId) -> None:
         """Forget a run that has ended, with all its rows. Raises NotPossible while it is active."""
+        ...
+
+    def change_token(self) -> int:
+        """A number that differs from the one before if anybody stored anything in between.
+
+        Any process counts, not only this one. Cheap enough to ask a hundred times a second (no
+        thread, no lock), so that a watcher polls this and reads only when it changed. Only
+        tokens of the same store object can be compared.
+        """
         ...
 
 
