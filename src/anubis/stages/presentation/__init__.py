@@ -1,0 +1,1 @@
+"""Presentation: what people are shown. Only reads."""

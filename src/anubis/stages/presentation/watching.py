@@ -1,0 +1,57 @@
+"""Follow one run: what is new, as soon as it is stored, until it has ended.
+
+The store is asked whether anything changed at all (a few microseconds) and only then read, so a
+watcher costs the measured program next to nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+from anubis.domain.event import Event
+from anubis.domain.metric import Summary
+from anubis.domain.run import Run, RunId
+from anubis.ports.clock import Clock
+from anubis.ports.run_store import RunStore
+
+QUICK, CALM = 0.02, 0.1
+"""Seconds between looks: quick in the first two seconds, when short runs end; then calm."""
+
+QUICK_LOOKS = 100
+CARE_EVERY = 1.0
+"""Seconds between calls of ``care``, which revives a runtime that was killed."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Snapshot:
+    """The run as it is, and what is new since the snapshot before."""
+
+    run: Run
+    events: Sequence[Event]
+    summaries: Sequence[Summary]
+
+
+async def watch(
+    run_id: RunId, store: RunStore, clock: Clock, care: Callable[[], Awaitable[None]]
+) -> AsyncIterator[Snapshot]:
+    """Yield at once, then at every change; end after the snapshot of the terminal state."""
+    token, version, last_event, looks = None, 0, 0, 0
+    cared_at = clock.now()
+    while True:
+        if (now_token := store.change_token()) != token:
+            token = now_token
+            run = await store.get(run_id)
+            if run.version != version:
+                version = run.version
+                events = await store.events(run_id, after=last_event)
+                last_event = events[-1].number if events else last_event
+                summaries = await store.summaries(run_id)
+                yield Snapshot(run=run, events=events, summaries=summaries)
+            if run.state.is_terminal:
+                return
+        looks += 1
+        await clock.sleep(QUICK if looks < QUICK_LOOKS else CALM)
+        if (clock.now() - cared_at).total_seconds() >= CARE_EVERY:
+            cared_at = clock.now()
+            await care()
