@@ -43,7 +43,10 @@ class Unit:
 
     name: str
     command: tuple[str, ...]  #: no shell is involved
-    environment: Mapping[str, str]  #: on top of what the engine gives every program
+    environment: Mapping[str, str]  #: from the descriptor; wins over everything else
+    inherited: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """The submitter's own environment, for engines that run on the submitter's machine. What the
+    engine itself gives every program comes on top of it, and ``environment`` on top of that."""
     directory: str | None = None  #: working directory; the engine's default when None
     image: str | None = None
     cpu_affinity: tuple[int, ...] = ()  #: empty: all CPUs

@@ -12,6 +12,9 @@ class EventBus(Protocol):
         """Tell the worker that the store has news. Never blocks; whether anybody listens."""
         ...
 
-    async def wait(self, seconds: float) -> None:
-        """Return at the next wake-up, or after ``seconds``. Wake-ups since the last call count."""
+    async def wait(self, seconds: float) -> bool:
+        """Return True at the next wake-up, or False after ``seconds`` without one.
+
+        A wake-up since the last call counts: then this returns at once.
+        """
         ...

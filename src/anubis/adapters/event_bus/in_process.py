@@ -16,11 +16,12 @@ class InProcessBus:
         self._news.set()
         return True
 
-    async def wait(self, seconds: float) -> None:
+    async def wait(self, seconds: float) -> bool:
         """Wait for the event, at most so long."""
         try:
             async with asyncio.timeout(seconds):
                 await self._news.wait()
         except TimeoutError:
-            return
+            return False
         self._news.clear()
+        return True

@@ -37,9 +37,10 @@ class PipeSender:
             os.close(pipe)
         return True
 
-    async def wait(self, seconds: float) -> None:
+    async def wait(self, seconds: float) -> bool:
         """Commands are woken by nobody: they look at the store."""
         await asyncio.sleep(seconds)
+        return False
 
 
 class PipeReceiver(InProcessBus):

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from anubis.domain.errors import UserError
+from anubis.settings import loading
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("slots = 2\nidle_exit = 5\n")
+    settings = loading.load({"ANUBIS_HOME": str(tmp_path), "ANUBIS_SLOTS": "3"})
+    assert settings.slots == 3
+    assert settings.idle_exit == timedelta(seconds=5)
+
+
+def test_without_anything_the_home_is_in_the_users_home() -> None:
+    assert loading.load({}).home == Path.home() / ".anubis"
+    assert loading.load({}).slots == 1
+
+
+def test_a_relative_home_becomes_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert loading.load({"ANUBIS_HOME": "here"}).home == tmp_path / "here"
+
+
+@pytest.mark.parametrize("value", ["0", "many", "", "1025", "1.5"])
+def test_a_wrong_number_of_slots_names_the_variable_and_what_is_expected(value: str) -> None:
+    with pytest.raises(UserError, match=r"ANUBIS_SLOTS: found .* expected a whole number"):
+        loading.load({"ANUBIS_SLOTS": value, "ANUBIS_HOME": "/nowhere"})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("slot = 1", "unknown key 'slot'"),
+        ("slots = true", "slots: found True"),
+        ("slots = ", "cannot be read"),
+        ("idle_exit = 'nan'", "idle_exit: found 'nan'"),
+    ],
+)
+def test_a_wrong_file_is_explained(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "config.toml").write_text(text)
+    with pytest.raises(UserError, match=words) as caught:
+        loading.load({"ANUBIS_HOME": str(tmp_path)})
+    assert "config.toml" in str(caught.value)
