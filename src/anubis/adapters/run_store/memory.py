@@ -1,0 +1,229 @@
+"""Runs in plain dictionaries: the model that every other store is compared with.
+
+Product code, not a mock: it keeps every promise of the port except surviving the process. No
+method awaits anything, so each is atomic on its event loop. Not for several threads.
+"""
+
+from __future__ import annotations
+
+import bisect
+import contextlib
+import dataclasses
+import itertools
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from anubis.adapters.run_store import references, transitions
+from anubis.domain.document import Document, Fingerprint
+from anubis.domain.event import Event, NewEvent
+from anubis.domain.metric import Summary
+from anubis.domain.run import Run, RunId, RunState, WorkerId
+from anubis.ports.run_store import RunQuery, Step
+
+
+@dataclasses.dataclass(kw_only=True, slots=True)
+class _Record:
+    """All that is kept about one run."""
+
+    run: Run
+    document: Document
+    plan: str
+    events: list[Event] = dataclasses.field(default_factory=list)
+    fingerprint: Fingerprint | None = None
+    summaries: tuple[Summary, ...] = ()
+
+    def note(self, events: Sequence[NewEvent]) -> None:
+        for number, new in enumerate(events, start=len(self.events) + 1):
+            event = Event(
+                run_id=self.run.id,
+                number=number,
+                at=new.at,
+                kind=new.kind,
+                message=new.message,
+                data=dict(new.data),
+            )
+            self.events.append(event)
+
+
+class MemoryRunStore:
+    """A run store that lives and dies with its process."""
+
+    def __init__(self) -> None:
+        self._records: dict[RunId, _Record] = {}
+        self._ids: list[RunId] = []  # sorted, so oldest first
+        self._changes = 0
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(cls) -> AsyncIterator[MemoryRunStore]:
+        """Give an empty store; there to be exchangeable with stores that must be closed."""
+        yield cls()
+
+    async def add(self, run: Run, document: Document, plan: str, message: str) -> None:
+        """See the port."""
+        transitions.check_new(run, document)
+        if (stored := self._records.get(run.id)) is not None:
+            transitions.check_same(stored.run, run)
+            return
+        record = _Record(run=run, document=document, plan=plan)
+        record.note([transitions.first_event(run, message)])
+        self._records[run.id] = record
+        bisect.insort(self._ids, run.id)
+        self._changes += 1
+
+    async def get(self, run_id: RunId) -> Run:
+        """See the port."""
+        return self._record(run_id).run
+
+    async def resolve(self, reference: str) -> RunId:
+        """See the port."""
+        if references.is_last(reference):
+            return references.newest(self._ids[-1:])
+        prefix = references.prefix(reference)
+        start = bisect.bisect_left(self._ids, prefix)
+        end = bisect.bisect_left(self._ids, prefix + references.ABOVE_ALL_IDS)
+        return references.only(reference, self._ids[start:end][::-1])
+
+    async def page(self, query: RunQuery) -> Sequence[Run]:
+        """See the port."""
+        end = len(self._ids)
+        if query.before is not None:
+            end = bisect.bisect_left(self._ids, query.before)
+        older = (self._records[run_id].run for run_id in reversed(self._ids[:end]))
+        matching = (run for run in older if _matches(run, query))
+        return tuple(itertools.islice(matching, max(0, query.limit)))
+
+    async def counts(self) -> Mapping[RunState, int]:
+        """See the port."""
+        return Counter(record.run.state for record in self._records.values())
+
+    async def lease(
+        self,
+        worker: WorkerId,
+        *,
+        now: datetime,
+        duration: timedelta,
+        states: Collection[RunState],
+        limit: int,
+        urgent_only: bool = False,
+    ) -> Sequence[Run]:
+        """See the port."""
+        free = (
+            run
+            for run in self._active()
+            if run.state in states
+            and (run.lease is None or run.lease.ends < now)
+            and (not urgent_only or run.cancel_requested_at is not None or run.deadline <= now)
+        )
+        chosen = tuple(itertools.islice(free, max(0, limit)))
+        return tuple(self._put(transitions.leased(run, worker, now + duration)) for run in chosen)
+
+    async def renew(
+        self, worker: WorkerId, run_ids: Collection[RunId], *, now: datetime, duration: timedelta
+    ) -> frozenset[RunId]:
+        """See the port."""
+        held = [run for run in self._held_by(worker) if run.id in set(run_ids)]
+        for run in held:
+            self._put(transitions.leased(run, worker, now + duration))
+        return frozenset(run.id for run in held)
+
+    async def release_all(self, worker: WorkerId) -> None:
+        """See the port."""
+        for run in self._held_by(worker):
+            self._put(transitions.released(run))
+
+    async def apply(self, worker: WorkerId, step: Step) -> Run:
+        """See the port."""
+        record = self._records.get(step.run_id)
+        held = transitions.check_holder(record.run if record else None, worker, step.run_id)
+        after, events = transitions.stepped(held, step)
+        assert record is not None, "check_holder refuses a run that is not there"
+        record.note(events)
+        if step.fingerprint is not None:
+            record.fingerprint = step.fingerprint
+        if step.summaries is not None:
+            record.summaries = _ordered(step.summaries)
+        if after.state.is_terminal:
+            record.plan = ""
+        return self._put(after)
+
+    async def request_cancel(self, run_id: RunId, *, now: datetime, by: str) -> Run:
+        """See the port."""
+        record = self._record(run_id)
+        after, events = transitions.cancel_requested(record.run, now, by)
+        if not events:
+            return after
+        record.note(events)
+        return self._put(after)
+
+    async def active(self, limit: int) -> Sequence[Run]:
+        """See the port."""
+        return tuple(itertools.islice(self._active(), max(0, limit)))
+
+    async def events(self, run_id: RunId, *, after: int = 0, limit: int = 1000) -> Sequence[Event]:
+        """See the port."""
+        start = max(0, after)
+        return tuple(self._record(run_id).events[start : start + max(0, limit)])
+
+    async def document(self, run_id: RunId) -> Document:
+        """See the port."""
+        return self._record(run_id).document
+
+    async def plan(self, run_id: RunId) -> str:
+        """See the port."""
+        record = self._record(run_id)
+        if record.run.state.is_terminal:
+            raise transitions.plan_forgotten(record.run)
+        return record.plan
+
+    async def fingerprint(self, run_id: RunId) -> Fingerprint | None:
+        """See the port."""
+        return self._record(run_id).fingerprint
+
+    async def summaries(self, run_id: RunId) -> Sequence[Summary]:
+        """See the port."""
+        return self._record(run_id).summaries
+
+    async def delete(self, run_id: RunId) -> None:
+        """See the port."""
+        transitions.check_ended(self._record(run_id).run)
+        del self._records[run_id]
+        self._ids.remove(run_id)
+        self._changes += 1
+
+    def change_token(self) -> int:
+        """See the port."""
+        return self._changes
+
+    def _record(self, run_id: RunId) -> _Record:
+        record = self._records.get(run_id)
+        if record is None:
+            raise transitions.not_found(run_id)
+        return record
+
+    def _put(self, run: Run) -> Run:
+        self._records[run.id].run = run
+        self._changes += 1
+        return run
+
+    def _active(self) -> Iterator[Run]:
+        runs = (self._records[run_id].run for run_id in self._ids)
+        return (run for run in runs if not run.state.is_terminal)
+
+    def _held_by(self, worker: WorkerId) -> Sequence[Run]:
+        return [run for run in self._active() if run.lease and run.lease.worker == worker]
+
+
+def _matches(run: Run, query: RunQuery) -> bool:
+    return (
+        (not query.states or run.state in query.states)
+        and (query.benchmark is None or run.benchmark == query.benchmark)
+        and (query.family is None or run.family == query.family)
+        and (query.label is None or query.label in run.labels)
+    )
+
+
+def _ordered(summaries: Sequence[Summary]) -> tuple[Summary, ...]:
+    by_key = {(each.key.unit, each.key.source.value, each.key.name): each for each in summaries}
+    return tuple(by_key[key] for key in sorted(by_key))

@@ -1,0 +1,176 @@
+"""Every change to the store, as a function of a connection. Runs in the writer's transaction.
+
+Each function leaves the rows consistent or raises; the writer undoes what a raising one did.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from anubis.adapters.run_store import transitions
+from anubis.adapters.run_store.sqlite import queries, reading, rows
+from anubis.domain.document import Document, Fingerprint
+from anubis.domain.event import NewEvent
+from anubis.domain.metric import Summary
+from anubis.domain.run import Run, RunId, WorkerId
+from anubis.ports.run_store import Step
+
+T = TypeVar("T")
+Change = Callable[[sqlite3.Connection], T]
+"""What the writer is asked to do; its result goes back to whoever asked, after the commit."""
+
+
+def _sql(name: str) -> str:
+    return queries.load("changing.sql")[name]
+
+
+def add(run: Run, document: Document, plan: str, message: str) -> Change[None]:
+    """Store a new run; see the port."""
+
+    def change(connection: sqlite3.Connection) -> None:
+        if (row := reading.row(connection, run.id)) is not None:
+            transitions.check_same(rows.run(row), run)
+            return
+        content = {"sha": run.descriptor_sha, "content": document.content}
+        connection.execute(_sql("add_document"), content)
+        key = connection.execute(_sql("add_run"), rows.new_run(run, document)).lastrowid
+        assert key is not None, "an INSERT always has one"
+        connection.execute(_sql("add_plan"), {"run": key, "content": rows.storable(plan)})
+        connection.executemany(_sql("add_label"), rows.labels(run))
+        _add_events(connection, key, 0, [transitions.first_event(run, message)])
+
+    return change
+
+
+def lease(worker: WorkerId, wanted: reading.Wanted, duration: timedelta) -> Change[Sequence[Run]]:
+    """Give ``worker`` the free runs that are wanted; see the port."""
+
+    def change(connection: sqlite3.Connection) -> Sequence[Run]:
+        ids = reading.free_ids(connection, wanted)
+        _lease(connection, worker, ids, wanted.now + duration)
+        return reading.runs(connection, ids)
+
+    return change
+
+
+def renew(worker: WorkerId, run_ids: Collection[RunId], ends: datetime) -> Change[frozenset[RunId]]:
+    """Extend what ``worker`` still holds; see the port."""
+
+    def change(connection: sqlite3.Connection) -> frozenset[RunId]:
+        among = {"ids": json.dumps(list(run_ids)), "worker": rows.storable(worker)}
+        held = [run_id for (run_id,) in connection.execute(_sql("held_among"), among)]
+        _lease(connection, worker, held, ends)
+        return frozenset(held)
+
+    return change
+
+
+def _lease(
+    connection: sqlite3.Connection, worker: WorkerId, ids: Sequence[RunId], ends: datetime
+) -> None:
+    given = {
+        "ids": json.dumps(ids),
+        "worker": rows.storable(worker),
+        "ends": rows.micros(ends),
+    }
+    connection.execute(_sql("lease"), given)
+
+
+def release_all(worker: WorkerId) -> Change[None]:
+    """Give back every lease of ``worker``; see the port."""
+
+    def change(connection: sqlite3.Connection) -> None:
+        connection.execute(_sql("release_all"), {"worker": rows.storable(worker)})
+
+    return change
+
+
+def apply(worker: WorkerId, step: Step) -> Change[Run]:
+    """Store a step; see the port."""
+
+    def change(connection: sqlite3.Connection) -> Run:
+        row = reading.row(connection, step.run_id)
+        held = transitions.check_holder(rows.run(row) if row else None, worker, step.run_id)
+        assert row is not None, "check_holder refuses a run that is not there"
+        after, events = transitions.stepped(held, step)
+        key, last = rows.key_and_events(row)
+        _add_events(connection, key, last, events)
+        _store_findings(connection, key, step)
+        changed = {**rows.changed_run(after), "run": key, "events": last + len(events)}
+        connection.execute(_sql("move_run" if step.moves else "touch_run"), changed)
+        if after.state.is_terminal:
+            connection.execute(_sql("forget_plan"), {"run": key})
+        return after
+
+    return change
+
+
+def _store_findings(connection: sqlite3.Connection, key: int, step: Step) -> None:
+    if step.fingerprint is not None:
+        _set_fingerprint(connection, key, step.fingerprint)
+    if step.summaries is not None:
+        _replace_summaries(connection, key, step.summaries)
+
+
+def _set_fingerprint(connection: sqlite3.Connection, key: int, found: Fingerprint) -> None:
+    machine = rows.storable(found.machine)
+    sha = hashlib.sha256(machine.encode()).hexdigest()
+    connection.execute(_sql("add_machine"), {"sha": sha, "content": machine})
+    moment = rows.storable(found.moment)
+    connection.execute(_sql("set_fingerprint"), {"run": key, "sha": sha, "moment": moment})
+
+
+def _replace_summaries(
+    connection: sqlite3.Connection, key: int, summaries: Sequence[Summary]
+) -> None:
+    connection.execute(_sql("forget_summaries"), {"run": key})
+    connection.executemany(
+        _sql("add_summary"), [rows.new_summary(key, summary) for summary in summaries]
+    )
+
+
+def request_cancel(run_id: RunId, now: datetime, by: str) -> Change[Run]:
+    """Note a wish to stop; see the port."""
+
+    def change(connection: sqlite3.Connection) -> Run:
+        row = reading.known_row(connection, run_id)
+        after, events = transitions.cancel_requested(rows.run(row), now, by)
+        if events:
+            key, last = rows.key_and_events(row)
+            _add_events(connection, key, last, events)
+            changed = {**rows.changed_run(after), "run": key, "events": last + len(events)}
+            connection.execute(_sql("request_cancel"), changed)
+        return after
+
+    return change
+
+
+def delete(run_id: RunId) -> Change[None]:
+    """Forget a run that has ended; see the port."""
+
+    def change(connection: sqlite3.Connection) -> None:
+        row = reading.known_row(connection, run_id)
+        run = rows.run(row)
+        transitions.check_ended(run)
+        key, _ = rows.key_and_events(row)
+        connection.executemany(_sql("delete_label"), rows.labels(run))
+        connection.execute(_sql("delete_run"), {"run": key})
+        connection.execute(_sql("delete_lone_document"), {"sha": run.descriptor_sha})
+        connection.execute(_sql("delete_lone_machines"))
+
+    return change
+
+
+def _add_events(
+    connection: sqlite3.Connection, key: int, last: int, events: Sequence[NewEvent]
+) -> None:
+    numbered = enumerate(events, start=last + 1)
+    new: Sequence[Mapping[str, rows.Value]] = [
+        rows.new_event(key, number, event) for number, event in numbered
+    ]
+    connection.executemany(_sql("add_event"), new)

@@ -1,0 +1,96 @@
+"""Pages of runs, newest first, at a cost that follows the page and not the store.
+
+Each filter has an index that ends in the id, so one filter is one range of one index. Several
+filters are several sorted streams of ids, and what they share is found by leaping: ask each stream
+for its newest id below a bound, lower the bound to the oldest answer, repeat. The work is bounded
+by the rarest filter, where scanning the rows of one filter for the others would be unbounded.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+import itertools
+import sqlite3
+from collections.abc import Iterator, Sequence
+
+from anubis.adapters.run_store import references
+from anubis.adapters.run_store.sqlite import reading, rows
+from anubis.domain.run import Run, RunId
+from anubis.ports.run_store import RunQuery
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class _Stream:
+    """The ids one filter lets pass, newest first: the union of one query's answers."""
+
+    query: str
+    values: Sequence[rows.Parameters]  #: one of these must hold, e.g. one of several states
+
+    def below(self, connection: sqlite3.Connection, bound: str, limit: int) -> list[RunId]:
+        """The newest ids below ``bound``."""
+        parts = [
+            reading.ids(connection, self.query, {**value, "before": bound, "limit": limit})
+            for value in self.values
+        ]
+        return list(itertools.islice(heapq.merge(*parts, reverse=True), limit))
+
+
+def is_quick(query: RunQuery) -> bool:
+    """Whether the page is one range of an index, and needs no thread."""
+    return len(_streams(query)) <= 1
+
+
+def page(connection: sqlite3.Connection, query: RunQuery) -> Sequence[Run]:
+    """The runs that ``query`` asks for, as they all were at one moment."""
+    connection.execute("BEGIN")
+    try:
+        return reading.runs(connection, _ids(connection, query))[::-1]
+    finally:
+        connection.execute("COMMIT")
+
+
+def _ids(connection: sqlite3.Connection, query: RunQuery) -> list[RunId]:
+    streams = _streams(query) or [_Stream(query="ids_newest", values=[{}])]
+    bound = references.ABOVE_ALL_IDS if query.before is None else rows.storable(query.before)
+    limit = max(0, query.limit)
+    if len(streams) == 1:
+        return streams[0].below(connection, bound, limit)
+    return list(itertools.islice(_shared(connection, streams, bound), limit))
+
+
+def _streams(query: RunQuery) -> list[_Stream]:
+    states: list[rows.Parameters] = [{"state": state.value} for state in set(query.states)]
+    streams = []
+    if query.benchmark is not None:
+        benchmark = {"benchmark": rows.storable(query.benchmark)}
+        if states:
+            both = [{**benchmark, **state} for state in states]
+            streams.append(_Stream(query="ids_by_benchmark_and_state", values=both))
+        else:
+            streams.append(_Stream(query="ids_by_benchmark", values=[benchmark]))
+    elif states:
+        streams.append(_Stream(query="ids_by_state", values=states))
+    if query.family is not None:
+        family = {"family": rows.storable(query.family)}
+        streams.append(_Stream(query="ids_by_family", values=[family]))
+    if query.label is not None:
+        name, value = map(rows.storable, query.label)
+        streams.append(_Stream(query="ids_by_label", values=[{"name": name, "value": value}]))
+    return streams
+
+
+def _shared(
+    connection: sqlite3.Connection, streams: Sequence[_Stream], bound: str
+) -> Iterator[RunId]:
+    """The ids that all streams have, newest first."""
+    while True:
+        heads = [stream.below(connection, bound, 1) for stream in streams]
+        if not all(heads):
+            return
+        oldest = min(head[0] for head in heads)
+        if all(head[0] == oldest for head in heads):
+            yield oldest
+            bound = oldest
+        else:
+            bound = f"{oldest}~"  # sorts just above that id, so that it is asked for again

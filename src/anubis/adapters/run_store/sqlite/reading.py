@@ -1,0 +1,153 @@
+"""Every question to the store, as a function of a connection.
+
+Lists find ids first, in one index, and then fetch exactly those rows: a page costs the same among
+ten runs and among millions. Nothing here waits or changes anything, so the store calls it on the
+event loop: the longest takes a fraction of a millisecond, a hop to a thread costs as much.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sqlite3
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+
+from anubis.adapters.run_store import references, transitions
+from anubis.adapters.run_store.sqlite import queries, rows
+from anubis.domain.document import Document, Fingerprint
+from anubis.domain.event import Event
+from anubis.domain.metric import Summary
+from anubis.domain.run import Run, RunId, RunState
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Wanted:
+    """Which free runs a worker would take."""
+
+    now: datetime
+    states: Collection[RunState]
+    limit: int
+    urgent_only: bool
+
+
+def _sql(name: str) -> str:
+    return queries.load("reading.sql")[name]
+
+
+def ids(connection: sqlite3.Connection, name: str, parameters: rows.Parameters) -> list[RunId]:
+    """What one of the ``ids_…`` queries answers."""
+    return [run_id for (run_id,) in connection.execute(_sql(name), parameters)]
+
+
+def row(connection: sqlite3.Connection, run_id: RunId) -> rows.Row | None:
+    """The row of a run, if there is one."""
+    found = connection.execute(_sql("run_by_id"), {"id": rows.storable(run_id)}).fetchone()
+    assert found is None or isinstance(found, tuple)
+    return found
+
+
+def known_row(connection: sqlite3.Connection, run_id: RunId) -> rows.Row:
+    """The row of a run. Raises RunNotFound."""
+    found = row(connection, run_id)
+    if found is None:
+        raise transitions.not_found(run_id)
+    return found
+
+
+def run(connection: sqlite3.Connection, run_id: RunId) -> Run:
+    """One run. Raises RunNotFound."""
+    return rows.run(known_row(connection, run_id))
+
+
+def runs(connection: sqlite3.Connection, run_ids: Sequence[RunId]) -> tuple[Run, ...]:
+    """The runs with these ids, oldest first; those that are gone are left out."""
+    if not run_ids:
+        return ()
+    found = connection.execute(_sql("runs_by_ids"), {"ids": json.dumps(run_ids)})
+    return tuple(map(rows.run, found))
+
+
+def resolve(connection: sqlite3.Connection, reference: str) -> RunId:
+    """The run a person means; see the port."""
+    if references.is_last(reference):
+        last: rows.Parameters = {"before": references.ABOVE_ALL_IDS, "limit": 1}
+        return references.newest(ids(connection, "ids_newest", last))
+    prefix = references.prefix(reference)
+    between: rows.Parameters = {
+        "from": prefix,
+        "to": prefix + references.ABOVE_ALL_IDS,
+        "limit": references.NAMED + 1,
+    }
+    return references.only(reference, ids(connection, "ids_by_prefix", between))
+
+
+def free_ids(connection: sqlite3.Connection, wanted: Wanted) -> list[RunId]:
+    """Ids of the runs a worker would get by asking for a lease."""
+    parameters: rows.Parameters = {
+        "now": rows.micros(wanted.now),
+        "states": json.dumps([state.value for state in wanted.states]),
+        "limit": max(0, wanted.limit),
+    }
+    name = "ids_free_and_urgent" if wanted.urgent_only else "ids_free"
+    return ids(connection, name, parameters)
+
+
+def active(connection: sqlite3.Connection, limit: int) -> tuple[Run, ...]:
+    """Runs that have not ended, oldest first."""
+    return runs(connection, ids(connection, "ids_active", {"limit": max(0, limit)}))
+
+
+def counts(connection: sqlite3.Connection) -> Mapping[RunState, int]:
+    """How many runs are in each state."""
+    return {RunState(state): count for state, count in connection.execute(_sql("counts"))}
+
+
+def events(
+    connection: sqlite3.Connection, run_id: RunId, after: int, limit: int
+) -> tuple[Event, ...]:
+    """Events with a number above ``after``, in order."""
+    parameters = {"id": rows.storable(run_id), "after": after, "limit": max(0, limit)}
+    found = connection.execute(_sql("events"), parameters).fetchall()
+    if not found:
+        known_row(connection, run_id)
+    return tuple(rows.event(run_id, each) for each in found)
+
+
+def document(connection: sqlite3.Connection, run_id: RunId) -> Document:
+    """The exact descriptor of a run."""
+    found = connection.execute(_sql("document"), {"id": rows.storable(run_id)}).fetchone()
+    if found is None:
+        raise transitions.not_found(run_id)
+    return rows.document(found)
+
+
+def plan(connection: sqlite3.Connection, run_id: RunId) -> str:
+    """The plan of a run that has not ended."""
+    found = connection.execute(_sql("plan"), {"id": rows.storable(run_id)}).fetchone()
+    if found is None:
+        raise transitions.plan_forgotten(run(connection, run_id))
+    return str(found[0])
+
+
+def fingerprint(connection: sqlite3.Connection, run_id: RunId) -> Fingerprint | None:
+    """The environment a run had, once it is known."""
+    found = connection.execute(_sql("fingerprint"), {"id": rows.storable(run_id)}).fetchone()
+    if found is None:
+        known_row(connection, run_id)
+        return None
+    return Fingerprint(machine=found[0], moment=found[1])
+
+
+def summaries(connection: sqlite3.Connection, run_id: RunId) -> tuple[Summary, ...]:
+    """The statistics of a run's metrics."""
+    found = connection.execute(_sql("summaries"), {"id": rows.storable(run_id)}).fetchall()
+    if not found:
+        known_row(connection, run_id)
+    return tuple(map(rows.summary, found))
+
+
+def data_version(connection: sqlite3.Connection) -> int:
+    """A number that changes when another connection has committed."""
+    [[version]] = connection.execute(_sql("data_version"))
+    return int(version)

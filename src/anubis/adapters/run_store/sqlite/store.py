@@ -1,0 +1,164 @@
+"""The run store port over one SQLite file."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import pathlib
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Concatenate, ParamSpec, TypeVar
+
+from anubis.adapters.run_store import transitions
+from anubis.adapters.run_store.sqlite import (
+    changes,
+    connecting,
+    migrating,
+    paging,
+    reading,
+    writing,
+)
+from anubis.domain.document import Document, Fingerprint
+from anubis.domain.event import Event
+from anubis.domain.metric import Summary
+from anubis.domain.run import Run, RunId, RunState, WorkerId
+from anubis.ports.run_store import RunQuery, Step
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class SqliteRunStore:
+    """Runs in one file that several processes may use at once.
+
+    Reads happen at once, on the event loop; changes go through the writer thread.
+    """
+
+    def __init__(self, path: pathlib.Path, connection: sqlite3.Connection) -> None:
+        self._path = path
+        self._connection = connection  # only ever reads, once it is open
+        self._writer = writing.Writer(path)
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(cls, path: pathlib.Path) -> AsyncIterator[SqliteRunStore]:
+        """Open the store at ``path``, made or brought up to date if need be.
+
+        Its folder must exist. Raises StoreUnusable or StoreUnavailable with a sentence.
+        """
+        connection = connecting.connect(path)
+        store = cls(path, connection)
+        try:
+            with connecting.explained(path):
+                if not migrating.is_current(connection, path):
+                    await asyncio.to_thread(migrating.migrate, connection, path)
+            yield store
+        finally:
+            await store._writer.close()
+            connection.close()
+
+    def _read(
+        self,
+        question: Callable[Concatenate[sqlite3.Connection, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        with connecting.explained(self._path):
+            return question(self._connection, *args, **kwargs)
+
+    async def add(self, run: Run, document: Document, plan: str, message: str) -> None:
+        """See the port."""
+        transitions.check_new(run, document)
+        await self._writer.do(changes.add(run, document, plan, message))
+
+    async def get(self, run_id: RunId) -> Run:
+        """See the port."""
+        return self._read(reading.run, run_id)
+
+    async def resolve(self, reference: str) -> RunId:
+        """See the port."""
+        return self._read(reading.resolve, reference)
+
+    async def page(self, query: RunQuery) -> Sequence[Run]:
+        """See the port. Several filters together may take long, and then do so in a thread."""
+        if paging.is_quick(query):
+            return self._read(paging.page, query)
+        return await asyncio.to_thread(self._page_apart, query)
+
+    def _page_apart(self, query: RunQuery) -> Sequence[Run]:
+        connection = connecting.connect(self._path)
+        with connecting.explained(self._path), contextlib.closing(connection):
+            return paging.page(connection, query)
+
+    async def counts(self) -> Mapping[RunState, int]:
+        """See the port."""
+        return self._read(reading.counts)
+
+    async def lease(
+        self,
+        worker: WorkerId,
+        *,
+        now: datetime,
+        duration: timedelta,
+        states: Collection[RunState],
+        limit: int,
+        urgent_only: bool = False,
+    ) -> Sequence[Run]:
+        """See the port. Looks before it asks, so that idle workers never take the write lock."""
+        wanted = reading.Wanted(now=now, states=states, limit=limit, urgent_only=urgent_only)
+        if not self._read(reading.free_ids, wanted):
+            return ()
+        return await self._writer.do(changes.lease(worker, wanted, duration))
+
+    async def renew(
+        self, worker: WorkerId, run_ids: Collection[RunId], *, now: datetime, duration: timedelta
+    ) -> frozenset[RunId]:
+        """See the port."""
+        if not run_ids:
+            return frozenset()
+        return await self._writer.do(changes.renew(worker, run_ids, now + duration))
+
+    async def release_all(self, worker: WorkerId) -> None:
+        """See the port."""
+        await self._writer.do(changes.release_all(worker))
+
+    async def apply(self, worker: WorkerId, step: Step) -> Run:
+        """See the port."""
+        return await self._writer.do(changes.apply(worker, step))
+
+    async def request_cancel(self, run_id: RunId, *, now: datetime, by: str) -> Run:
+        """See the port."""
+        return await self._writer.do(changes.request_cancel(run_id, now, by))
+
+    async def active(self, limit: int) -> Sequence[Run]:
+        """See the port."""
+        return self._read(reading.active, limit)
+
+    async def events(self, run_id: RunId, *, after: int = 0, limit: int = 1000) -> Sequence[Event]:
+        """See the port."""
+        return self._read(reading.events, run_id, after, limit)
+
+    async def document(self, run_id: RunId) -> Document:
+        """See the port."""
+        return self._read(reading.document, run_id)
+
+    async def plan(self, run_id: RunId) -> str:
+        """See the port."""
+        return self._read(reading.plan, run_id)
+
+    async def fingerprint(self, run_id: RunId) -> Fingerprint | None:
+        """See the port."""
+        return self._read(reading.fingerprint, run_id)
+
+    async def summaries(self, run_id: RunId) -> Sequence[Summary]:
+        """See the port."""
+        return self._read(reading.summaries, run_id)
+
+    async def delete(self, run_id: RunId) -> None:
+        """See the port."""
+        await self._writer.do(changes.delete(run_id))
+
+    def change_token(self) -> int:
+        """See the port. Our own writer has its own connection, so its commits count too."""
+        return self._read(reading.data_version)
