@@ -1,0 +1,193 @@
+"""The process engine: units are processes of this machine, guarded by shims that outlive us.
+
+All that is known about a run is in its directory. This class writes the specification, asks the
+zygote for a shim, and reads along; whatever it holds in memory only makes that faster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import AsyncIterator, Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from anubis.adapters.engine.process import following, specifying, watching
+from anubis.adapters.engine.process.guardian import files
+from anubis.adapters.engine.process.link import ZygoteLink
+from anubis.domain.document import Fingerprint
+from anubis.domain.errors import EngineUnavailable, NotPossible
+from anubis.domain.observation import EmittedChunk, EndCause, Observation, OutputChunk
+from anubis.domain.plan import Plan
+from anubis.domain.run import RunId
+from anubis.ports.engine import Capabilities
+
+THREAD_BYTES = 256 * 1024
+"""Reading more than this takes long enough to be worth a thread."""
+
+BATCH_ITEMS = 1000
+
+
+class ProcessEngine:
+    """Runs as processes. Enter it, or call ``close``: runs go on without it either way."""
+
+    def __init__(self, directory: Path, *, revive: tuple[str, ...] | None) -> None:
+        self._directory = directory.absolute()
+        self._link = ZygoteLink(self._directory, revive, self._note_end)
+        self._ends: dict[RunId, asyncio.Event] = {}
+        self._held: dict[RunId, watching.Pipes] = {}
+        self.capabilities = Capabilities(
+            name="process",
+            strategies=frozenset({"single_node"}),
+            needs_image=False,
+            honours_affinity=True,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Leave; runs in flight go on, and are found again by the next engine."""
+        await self._link.close()
+        for run_id in list(self._held):
+            self._let_go(run_id)
+
+    async def start(self, run_id: RunId, plan: Plan) -> None:
+        """See the port. A run is started once because only one journal can be created."""
+        directory = self._run_directory(run_id)
+        if files.was_started(str(directory)):
+            return
+        try:
+            specifying.write_spec(directory, run_id, plan)
+            self._hold(run_id)
+        except OSError as error:
+            raise EngineUnavailable(f"{directory} cannot be used: {error.strerror}") from error
+        await self._link.start(run_id)
+
+    async def observe(self, run_id: RunId) -> AsyncIterator[Observation]:
+        """See the port."""
+        directory = self._run_directory(run_id)
+        unit = self._unit_of(directory)
+        if unit is None:
+            yield watching.lost("benchmark", "the run was never started on this machine")
+            return
+        if not files.has_ended(str(directory)):
+            self._hold(run_id)
+        follower = following.Follower(directory, unit)
+        watch = watching.Watch(directory, unit, lambda: self._link.serves(run_id))
+        try:
+            while True:
+                end = self._ends.setdefault(run_id, asyncio.Event())
+                ended = await watch.ended()  # first, so that the last turn sees everything
+                async for observation in _read(follower, follower.turn()):
+                    watch.note_news()
+                    yield observation
+                if ended is not None:
+                    break
+                await watch.wait(end)
+            async for observation in _read(follower, follower.rest(ended)):
+                yield observation
+            self._let_go(run_id)
+        finally:
+            follower.close()
+
+    async def stop(self, run_id: RunId, *, grace: timedelta, cause: EndCause) -> None:
+        """See the port. The request is a file, so that a shim not yet awake will find it."""
+        directory = self._run_directory(run_id)
+        if not directory.is_dir() or files.has_ended(str(directory)):
+            return
+        request = json.dumps({"grace": max(0.0, grace.total_seconds()), "cause": cause}).encode()
+        files.write_durably(str(directory), files.STOP, request, sync=False)
+        # No reader: the shim is not there yet and will look for the file, or is there no more.
+        with contextlib.suppress(OSError):
+            control = os.open(directory / files.CONTROL, os.O_WRONLY | os.O_NONBLOCK)
+            os.write(control, b"\n")
+            os.close(control)
+
+    async def remove(self, run_id: RunId) -> None:
+        """See the port. Raises NotPossible while the run goes on."""
+        directory = self._run_directory(run_id)
+        if not directory.is_dir():
+            return
+        if not files.has_ended(str(directory)) and files.was_started(str(directory)):
+            raise NotPossible(f"run {run_id} still goes on; stop it first")
+        self._let_go(run_id)
+        await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
+
+    async def leftovers(self) -> Sequence[RunId]:
+        """See the port."""
+        if not self._directory.is_dir():
+            return ()
+        return tuple(sorted(RunId(entry.name) for entry in self._directory.iterdir()))
+
+    async def fingerprint(self, plan: Plan) -> Fingerprint:
+        """See the port."""
+        return Fingerprint(
+            machine=json.dumps({"kernel": os.uname().release, "cores": os.cpu_count()}),
+            moment=json.dumps({"load": os.getloadavg(), "units": len(plan.units)}),
+        )
+
+    def _run_directory(self, run_id: RunId) -> Path:
+        if not run_id or "/" in run_id or not run_id.isprintable() or run_id.startswith("."):
+            raise NotPossible(f"{run_id!r} cannot be the name of a run")
+        return self._directory / run_id
+
+    def _note_end(self, run_id: RunId) -> None:
+        """The zygote saw a run ending, or died and sees nothing any more."""
+        if end := self._ends.pop(run_id, None):
+            end.set()
+        if files.has_ended(str(self._run_directory(run_id))):
+            self._let_go(run_id)
+
+    def _hold(self, run_id: RunId) -> None:
+        if run_id not in self._held:
+            self._held[run_id] = watching.Pipes(self._run_directory(run_id))
+
+    def _let_go(self, run_id: RunId) -> None:
+        self._ends.pop(run_id, None)
+        if pipes := self._held.pop(run_id, None):
+            pipes.close()
+
+    @staticmethod
+    def _unit_of(directory: Path) -> str | None:
+        spec = files.read_json(str(directory), files.SPEC)
+        return None if spec is None else str(spec["unit"])
+
+
+async def _read(
+    follower: following.Follower, observations: Iterator[Observation]
+) -> AsyncIterator[Observation]:
+    """Iterate here when little is to be read, in a thread when it would block the loop."""
+    if follower.pending_bytes() < THREAD_BYTES:
+        for observation in observations:
+            yield observation
+        return
+    while batch := await asyncio.to_thread(_batch, observations):
+        for observation in batch:
+            yield observation
+
+
+def _batch(observations: Iterator[Observation]) -> list[Observation]:
+    """As many as are worth one trip to a thread: about a chunk of bytes."""
+    batch: list[Observation] = []
+    size = 0
+    for observation in observations:
+        batch.append(observation)
+        if isinstance(observation, OutputChunk | EmittedChunk):
+            size += len(observation.data)
+        if size >= following.CHUNK_BYTES or len(batch) >= BATCH_ITEMS:
+            break
+    return batch

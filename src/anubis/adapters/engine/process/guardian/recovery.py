@@ -1,0 +1,120 @@
+"""Finish a run whose shim died before it could: kill what is left, save its output, say so.
+
+Used by the zygote, which adopts a dead shim's processes and still holds its pipes, and by an
+engine that finds a run whose zygote is gone too. The run's lock lets only one of them at a time.
+"""
+# pathlib would cost a zygote 5 ms at its start, and each call ten times its time.
+# ruff: noqa: PTH112, PTH119, PTH208
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+from anubis.adapters.engine.process.guardian import channels, ending, files, journal, tree
+
+Finder = Callable[[], Iterable[int]]
+
+KILL_SECONDS = 10.0
+PAUSE_SECONDS = 0.005
+
+
+def recover(directory: str, reason: str) -> bool:
+    """Give a run without a shim its status; False if somebody else is at it.
+
+    Raises OSError if the disk does not take it.
+    """
+    if not os.path.isdir(directory) or files.has_ended(directory):
+        return True
+    lock = files.take_lock(directory)
+    if lock is None:
+        return False
+    try:
+        if not files.has_ended(directory):
+            _bury(directory, reason)
+    finally:
+        os.close(lock)
+    return True
+
+
+def _bury(directory: str, reason: str) -> None:
+    """Under the lock: nobody can start this run any more, and nobody else writes its files."""
+    try:
+        book = journal.Journal.create(directory)
+    except FileExistsError:
+        book = journal.Journal.reopen(directory)
+    run_id = os.path.basename(directory)
+    kill(lambda: marked(run_id, journal.find_started(directory)))
+    for number in range(len(files.STREAMS)):
+        _save(directory, number, book)
+    book.close()
+    spec = files.read_json(directory, files.SPEC) or {}
+    defect = files.read_json(directory, files.DEFECT)
+    message = f"{reason}: {defect['message']}" if defect else reason
+    ending.Ending(str(spec.get("unit", "benchmark")), ending.LOST, message).write(directory)
+
+
+def _save(directory: str, number: int, book: journal.Journal) -> None:
+    """Move what is left in a pipe. It is there as long as anybody holds the FIFO open."""
+    try:
+        channel = channels.Channel(directory, number)
+    except FileNotFoundError:  # the engine died before it had made everything
+        return
+    channel.resume()
+    while channel.has_data() and channel.keep(channels.PIPE_BYTES):
+        book.mark(number, channel.kept)
+    channel.sync()
+    channel.close()
+
+
+def kill(find: Finder) -> None:
+    """SIGKILL what ``find`` finds, until it finds nothing or patience ends."""
+    give_up = time.monotonic() + KILL_SECONDS
+    while (found := list(find())) and time.monotonic() < give_up:
+        tree.send(signal.SIGKILL, found)
+        time.sleep(PAUSE_SECONDS)
+
+
+def marked(run_id: str, started: tuple[int, int] | None) -> Iterator[int]:
+    """Living processes of a run, wherever they hang in the tree.
+
+    Known by the variable every program gets, or by its session: that one also holds children
+    that were started with an empty environment.
+    """
+    mark = f"ANUBIS_RUN_ID={run_id}".encode()
+    session = _session_of(started)
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        process = int(name)
+        if (_carries(process, mark) or _is_in(process, session)) and tree.is_running(process):
+            yield process
+
+
+def _session_of(started: tuple[int, int] | None) -> tuple[int, int] | None:
+    """The program's session, unless its number was given to another process since."""
+    if started is None:
+        return None
+    process, ticks = started
+    return started if tree.start_ticks(process) in {0, ticks} else None
+
+
+def _is_in(process: int, session: tuple[int, int] | None) -> bool:
+    if session is None:
+        return False
+    fields = tree.stat(process)
+    return (
+        fields is not None
+        and int(fields[tree.SESSION]) == session[0]
+        and int(fields[tree.START_TICKS]) >= session[1]
+    )
+
+
+def _carries(process: int, mark: bytes) -> bool:
+    try:
+        with os.fdopen(os.open(f"/proc/{process}/environ", os.O_RDONLY), "rb") as file:
+            return mark in file.read().split(b"\0")
+    except OSError:  # gone, or not ours
+        return False

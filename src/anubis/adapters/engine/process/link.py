@@ -1,0 +1,185 @@
+"""The engine's end of the line to its zygote: start it, ask it, hear from it.
+
+A zygote that died is replaced when the next run is started; the shims it forked go on without it.
+Nothing here is the truth about a run, that is in the run's directory: a lost message costs time,
+never a run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import select
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import anubis
+from anubis.domain.errors import EngineUnavailable
+from anubis.domain.run import RunId
+
+ANSWER_SECONDS = 30.0
+"""A fork takes a millisecond; a machine that needs half a minute is not available."""
+
+FAREWELL_SECONDS = 2.0
+
+_BOOTSTRAP = (
+    "import sys; sys.path.append(sys.argv.pop(1));"
+    "from anubis.adapters.engine.process.guardian.zygote import main; main()"
+)
+
+
+class ZygoteLink:
+    """Ask for shims. ``on_end`` is called with each run that the zygote saw ending."""
+
+    def __init__(
+        self, directory: Path, revive: tuple[str, ...] | None, on_end: Callable[[RunId], None]
+    ) -> None:
+        self._directory = directory
+        self._revive = revive
+        self._on_end = on_end
+        self._socket: socket.socket | None = None
+        self._process = 0
+        self._input = b""
+        self._answers: dict[str, asyncio.Future[str]] = {}
+        self._starting = asyncio.Lock()
+        self._serves: set[RunId] = set()
+
+    @property
+    def process(self) -> int:
+        """The zygote's process id; 0 when there is none."""
+        return self._process
+
+    def serves(self, run_id: RunId) -> bool:
+        """Whether the living zygote will tell us the end of this run."""
+        return run_id in self._serves
+
+    async def start(self, run_id: RunId) -> None:
+        """Have a shim forked for this run.
+
+        Raises EngineUnavailable if the zygote refused, or could not be reached twice in a row.
+        """
+        for attempt in (1, 2):
+            try:
+                answer = await self._ask(run_id)
+                break
+            except OSError as error:
+                if attempt == 2:
+                    raise EngineUnavailable(f"the zygote cannot be reached: {error}") from error
+        if answer:
+            raise EngineUnavailable(f"no process could be forked: {answer}")
+
+    async def _ask(self, run_id: RunId) -> str:
+        """Empty when the shim was forked, else why not. Raises OSError when the zygote is gone."""
+        line = await self._connected()
+        loop = asyncio.get_running_loop()
+        answer = self._answers.get(run_id)
+        if answer is None:
+            answer = self._answers[run_id] = loop.create_future()
+            await loop.sock_sendall(line, f"start {run_id}\n".encode())
+        async with asyncio.timeout(ANSWER_SECONDS):
+            return await asyncio.shield(answer)
+
+    async def _connected(self) -> socket.socket:
+        async with self._starting:
+            if self._socket is None:
+                await self._launch()
+            assert self._socket is not None
+            return self._socket
+
+    async def _launch(self) -> None:
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        source = str(Path(anubis.__file__).parent.parent)
+        revive = json.dumps(self._revive)
+        argv = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOTSTRAP]
+        argv += [source, str(self._directory), revive]
+        with theirs:
+            self._process = await asyncio.to_thread(_spawn, argv, theirs.fileno())
+        self._socket, self._input = ours, b""
+        asyncio.get_running_loop().add_reader(ours, self._hear)
+
+    def _hear(self) -> None:
+        assert self._socket is not None
+        try:
+            data = self._socket.recv(65536)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        *lines, self._input = (self._input + data).split(b"\n")
+        for line in lines:
+            self._obey(*line.decode(errors="replace").split(" ", 2))
+        if not data:
+            self._lose()
+
+    def _obey(self, word: str, name: str, why: str = "") -> None:
+        run_id = RunId(name)
+        if word == "ended":
+            self._serves.discard(run_id)
+            self._on_end(run_id)
+            return
+        if word == "forked":
+            self._serves.add(run_id)
+        answer = self._answers.pop(run_id, None)
+        if answer is not None and not answer.done():
+            answer.set_result(why)
+
+    def _lose(self) -> None:
+        """The zygote is gone. Whoever follows one of its runs must look for itself from now on."""
+        self._disconnect()
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self._process, os.WNOHANG)
+        self._process = 0
+        answers, self._answers = self._answers, {}
+        for answer in answers.values():
+            if not answer.done():
+                answer.set_exception(ConnectionResetError("the zygote died"))
+                answer.exception()  # nobody may be waiting any more
+        served, self._serves = self._serves, set()
+        for run_id in served:
+            self._on_end(run_id)
+
+    def _disconnect(self) -> None:
+        if self._socket is not None:
+            asyncio.get_running_loop().remove_reader(self._socket)
+            self._socket.close()
+            self._socket = None
+
+    async def close(self) -> None:
+        """Say good-bye: a zygote with runs to guard stays, any other leaves at once."""
+        if self._socket is None:
+            return
+        is_idle = not self._serves
+        with contextlib.suppress(OSError):
+            await asyncio.get_running_loop().sock_sendall(self._socket, b"bye\n")
+        self._disconnect()
+        if is_idle:
+            await asyncio.to_thread(_await_end, self._process)
+        self._process = 0
+
+
+def _spawn(argv: list[str], engine: int) -> int:
+    """Start the zygote in a session of its own, with the socket as its only extra descriptor."""
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDWR, 0),
+        (os.POSIX_SPAWN_DUP2, 0, 1),
+        (os.POSIX_SPAWN_DUP2, engine, 3),
+    ]
+    environment = {k: v for k, v in os.environ.items() if k != "ANUBIS_RUN_ID"}
+    return os.posix_spawn(argv[0], argv, environment, file_actions=actions, setsid=True)
+
+
+def _await_end(process: int) -> None:
+    """Reap an idle zygote; one that guards something after all becomes a child of the system."""
+    descriptor = os.pidfd_open(process)
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        if poll.poll(FAREWELL_SECONDS * 1000):
+            os.waitpid(process, 0)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,58 @@
+"""Write down what a shim shall run, and make the directory in which it will."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+
+from anubis.adapters.engine.process.guardian import files
+from anubis.domain.errors import NotPossible
+from anubis.domain.plan import Plan, Unit
+from anubis.domain.run import RunId
+
+EMIT_WAIT_SECONDS = 60
+"""What the original gave every program; ours never has to wait, the FIFO is there first."""
+
+
+def only_unit(plan: Plan) -> Unit:
+    """The unit of a plan that has one. Raises NotPossible for any other."""
+    if len(plan.units) != 1:
+        raise NotPossible("the process engine runs plans of one unit")
+    return plan.units[0]
+
+
+def write_spec(directory: Path, run_id: RunId, plan: Plan) -> None:
+    """Make the run's directory with everything a shim needs. Safe to repeat."""
+    unit = only_unit(plan)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for fifo in (*(fifo for fifo, _ in files.STREAMS), files.CONTROL):
+        with contextlib.suppress(FileExistsError):
+            os.mkfifo(directory / fifo, 0o600)
+    spec = {
+        "run_id": run_id,
+        "unit": unit.name,
+        "argv": list(unit.command),
+        "environment": _environment(directory, run_id, unit),
+        "directory": unit.directory or str(directory / files.WORK),
+        "affinity": list(unit.cpu_affinity),
+        "niceness": unit.niceness,
+        "running_seconds": plan.limits.running.total_seconds(),
+        "grace": plan.limits.grace.total_seconds(),
+        "output_bytes": plan.limits.output_bytes,
+    }
+    files.write_durably(str(directory), files.SPEC, json.dumps(spec).encode(), sync=False)
+
+
+def _environment(directory: Path, run_id: RunId, unit: Unit) -> dict[str, str]:
+    """Ours, then what ``emit()`` needs, then the user's; the marks we find processes by last."""
+    return {
+        **os.environ,
+        "BENCHMARK_AI": "fifo",
+        "BENCHMARK_AI_FIFO_FILEPATH": str(directory / files.STREAMS[2][0]),
+        "BENCHMARK_AI_FIFO_MAX_WAIT_TIME": str(EMIT_WAIT_SECONDS),
+        **unit.environment,
+        "ANUBIS_RUN_ID": run_id,
+        "ANUBIS_UNIT": unit.name,
+    }
