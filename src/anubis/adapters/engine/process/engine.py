@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Self
 
 from anubis.adapters.engine.process import following, specifying, watching
+from anubis.adapters.engine.process.capabilities import PROCESS
 from anubis.adapters.engine.process.guardian import files
 from anubis.adapters.engine.process.link import ZygoteLink
 from anubis.domain.document import Fingerprint
@@ -25,7 +26,6 @@ from anubis.domain.errors import EngineUnavailable, NotPossible
 from anubis.domain.observation import EmittedChunk, EndCause, Observation, OutputChunk
 from anubis.domain.plan import Plan
 from anubis.domain.run import RunId
-from anubis.ports.engine import Capabilities
 
 THREAD_BYTES = 256 * 1024
 """Reading more than this takes long enough to be worth a thread."""
@@ -41,12 +41,7 @@ class ProcessEngine:
         self._link = ZygoteLink(self._directory, revive, self._note_end)
         self._ends: dict[RunId, asyncio.Event] = {}
         self._held: dict[RunId, watching.Pipes] = {}
-        self.capabilities = Capabilities(
-            name="process",
-            strategies=frozenset({"single_node"}),
-            needs_image=False,
-            honours_affinity=True,
-        )
+        self.capabilities = PROCESS
 
     async def __aenter__(self) -> Self:
         return self

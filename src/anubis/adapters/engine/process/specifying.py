@@ -46,9 +46,11 @@ def write_spec(directory: Path, run_id: RunId, plan: Plan) -> None:
 
 
 def _environment(directory: Path, run_id: RunId, unit: Unit) -> dict[str, str]:
-    """Ours, then what ``emit()`` needs, then the user's; the marks we find processes by last."""
+    """The submitter's, then what ``emit()`` needs, then the descriptor's; then the marks we find
+    processes by. A plan from elsewhere brings no environment of a submitter: then it is ours.
+    """
     return {
-        **os.environ,
+        **(unit.inherited or os.environ),
         "BENCHMARK_AI": "fifo",
         "BENCHMARK_AI_FIFO_FILEPATH": str(directory / files.STREAMS[2][0]),
         "BENCHMARK_AI_FIFO_MAX_WAIT_TIME": str(EMIT_WAIT_SECONDS),
