@@ -1,0 +1,1 @@
+"""Read a descriptor, and explain all that is wrong with it at once. See ``README.md``."""

@@ -1,0 +1,1 @@
+"""Turn a descriptor into a plan: which programs run, with what. See ``planning``."""
