@@ -19,6 +19,10 @@ class SeriesWriter(Protocol):
         """Add samples; readers in any process see them when this returns."""
         ...
 
+    async def values(self, key: MetricKey) -> Sequence[float]:
+        """All values appended to one series, in order of arrival. Allowed after ``seal`` too."""
+        ...
+
     async def seal(self) -> None:
         """Make everything durable and compact. Nothing is appended after this."""
         ...

@@ -1,0 +1,1 @@
+"""Where the output of runs is kept: ``memory`` for tests, ``local`` for files on this machine."""

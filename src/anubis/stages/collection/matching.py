@@ -1,0 +1,248 @@
+"""Find the samples that patterns see in a block of output.
+
+What is promised: the result equals trying every pattern on every line by itself, with the line
+decoded as UTF-8 and undecodable bytes replaced. A pattern never matches across lines, and every
+match of a line counts. User patterns run on RE2 only, whose time is linear in the text.
+
+How it gets fast: one Aho-Corasick pass finds the lines that hold a text some pattern requires
+(``literal``); these lines are joined per pattern and given to RE2 in one go. Patterns without
+such a text see the whole block. ``never_nl`` and ``(?m)`` make RE2 treat a joined block as it
+would treat the single lines; the few operators for which that fails are matched line by line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+
+import ahocorasick_rs
+import re2
+
+from anubis.domain import errors
+from anubis.domain.metric import MetricDefinition
+from anubis.stages.collection import literal, number
+
+CHUNK = 128 * 1024
+"""Bytes given to the matchers at once: fits the second-level cache. Best of 32 KiB to 1 MiB."""
+
+_FEWEST_LITERALS = 8
+"""With fewer, ahocorasick_rs leaves its vectorised search for one that is 5 to 10 times slower."""
+
+_NEEDS_SINGLE_LINES = re.compile(r"\\[AzCQ]|\(\?[A-Za-z]*-[A-Za-z]*m")
+"""Operators that speak of the text as a whole, or that step over newlines in spite of RE2."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Rejected:
+    """Matches of one metric that are no numbers."""
+
+    count: int
+    example: bytes  #: the first of them
+    line: int  #: of the example, counted from the first line of the block as 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Found:
+    """What one pattern found in a block."""
+
+    definition: MetricDefinition
+    values: Sequence[float]
+    rejected: Rejected | None
+
+
+_Spans = list[tuple[int, int]]
+
+
+class Matcher:
+    """All patterns of a run, compiled once. Safe to use from one thread at a time."""
+
+    def __init__(self, definitions: Sequence[MetricDefinition]) -> None:
+        """Raises UserError if a pattern is invalid or has several groups."""
+        self._patterns = [_Pattern(definition) for definition in definitions]
+        literals = [literal.required_literal(item.pattern) for item in definitions]
+        self._filter = _Prefilter(literals) if any(literals) else None
+
+    def find(self, block: bytes) -> list[Found]:
+        """What the patterns find in a block of whole lines or in one piece of a line.
+
+        The values of a metric come in the order of the text.
+        """
+        if not self._patterns:
+            return []
+        text = block.removesuffix(b"\n")
+        found: list[Found] = []
+        for start, end in _chunks(text):
+            found.extend(self._find_in_chunk(text, start, end))
+        return found
+
+    def _find_in_chunk(self, text: bytes, start: int, end: int) -> Iterator[Found]:
+        chunk = text if (start, end) == (0, len(text)) else text[start:end]
+        lines = self._filter.candidates(chunk) if self._filter else {}
+        for index, pattern in enumerate(self._patterns):
+            spans = lines.get(index)
+            if spans is None:
+                excerpt = chunk
+            elif spans:
+                excerpt = b"\n".join([chunk[first:last] for first, last in spans])
+            else:
+                continue
+            values, rejected = pattern.values(excerpt)
+            if rejected:
+                rejected = self._locate(rejected, text, start, spans)
+            if values or rejected:
+                yield Found(definition=pattern.definition, values=values, rejected=rejected)
+
+    @staticmethod
+    def _locate(rejected: Rejected, text: bytes, start: int, spans: _Spans | None) -> Rejected:
+        """Translate a line number within an excerpt into one within the block."""
+        line = rejected.line
+        if spans is not None:
+            line = text.count(b"\n", start, start + spans[line][0])
+        return dataclasses.replace(rejected, line=line + text.count(b"\n", 0, start))
+
+
+def _chunks(text: bytes) -> Iterator[tuple[int, int]]:
+    """Bounds of chunks that end before a newline, each about ``CHUNK`` bytes."""
+    start = 0
+    while len(text) - start > CHUNK:
+        end = text.rfind(b"\n", start, start + CHUNK)
+        if end < 0:
+            end = text.find(b"\n", start)
+        if end < 0:
+            break
+        yield start, end
+        start = end + 1
+    yield start, len(text)
+
+
+class _Pattern:
+    """One compiled pattern."""
+
+    def __init__(self, definition: MetricDefinition) -> None:
+        self.definition = definition
+        options = re2.Options()
+        options.never_nl = True
+        options.log_errors = False
+        try:
+            self._compiled = re2.compile(f"(?m){definition.pattern}", options)
+        except re2.error as error:
+            raise errors.UserError(
+                f"The pattern of metric {definition.name!r} is not valid: {error}"
+            ) from error
+        if self._compiled.groups > 1:
+            raise errors.UserError(
+                f"The pattern of metric {definition.name!r} has {self._compiled.groups} groups; "
+                "use at most one, and (?:...) for the others."
+            )
+        self._group = self._compiled.groups
+        self._single_lines = bool(_NEEDS_SINGLE_LINES.search(definition.pattern))
+
+    def values(self, excerpt: bytes) -> tuple[Sequence[float], Rejected | None]:
+        """The numbers in lines joined by newlines, and what matched but is no number."""
+        if not excerpt.isascii():
+            excerpt = excerpt.decode("utf-8", "replace").encode()
+        if self._single_lines:
+            return self._values_line_by_line(excerpt)
+        group = self._group
+        spans = [match.span(group) for match in self._compiled.finditer(excerpt)]
+        values = number.all_numbers([excerpt[start:end] for start, end in spans])
+        if values is not None:
+            return values, None
+        return self._sort_out(excerpt, 0)
+
+    def _values_line_by_line(self, excerpt: bytes) -> tuple[Sequence[float], Rejected | None]:
+        values: list[float] = []
+        rejected: Rejected | None = None
+        for index, line in enumerate(excerpt.split(b"\n")):
+            more, bad = self._sort_out(line, index)
+            values.extend(more)
+            if bad and rejected:
+                bad = dataclasses.replace(rejected, count=rejected.count + bad.count)
+            rejected = bad or rejected
+        return values, rejected
+
+    def _sort_out(self, excerpt: bytes, first_line: int) -> tuple[list[float], Rejected | None]:
+        """The careful way, for text in which some match is no number."""
+        values: list[float] = []
+        count = 0
+        example, position = b"", 0
+        for text, start in self._matches(excerpt):
+            value = number.number(text)
+            if value is not None:
+                values.append(value)
+                continue
+            if not count:
+                example, position = text, start
+            count += 1
+        if not count:
+            return values, None
+        line = first_line + excerpt.count(b"\n", 0, position)
+        return values, Rejected(count=count, example=example, line=line)
+
+    def _matches(self, excerpt: bytes) -> Iterator[tuple[bytes, int]]:
+        """Text and place of each match. A group that took no part gives empty text."""
+        last_start = -1
+        for match in self._compiled.finditer(excerpt):
+            start, end = match.span()
+            if start == end == last_start:  # re2 reports an empty match twice
+                continue
+            last_start = start if start == end else -1
+            first, last = match.span(self._group)
+            yield (excerpt[first:last] if first >= 0 else b""), start
+
+
+class _Prefilter:
+    """Knows, for each pattern with a required text, which lines of a chunk can match."""
+
+    def __init__(self, literals: Sequence[bytes | None]) -> None:
+        distinct = sorted({text for text in literals if text})
+        self._filtered = [index for index, text in enumerate(literals) if text]
+        # A longer text hides the shorter ones that overlap it: the search reports hits that do
+        # not overlap. A hit therefore stands for every text that could share bytes with it.
+        self._patterns_of = [
+            [index for index, text in enumerate(literals) if text and _may_overlap(hit, text)]
+            for hit in distinct
+        ]
+        fillers = itertools.islice(_fillers(distinct), max(0, _FEWEST_LITERALS - len(distinct)))
+        automaton = [*distinct, *fillers]
+        self._patterns_of.extend([] for _ in range(len(automaton) - len(distinct)))
+        self._search = ahocorasick_rs.BytesAhoCorasick(
+            automaton, matchkind=ahocorasick_rs.MatchKind.LeftmostFirst
+        ).find_matches_as_indexes
+
+    def candidates(self, chunk: bytes) -> dict[int, _Spans]:
+        """For each filtered pattern, the bounds of the lines that may match, in order."""
+        spans: dict[int, _Spans] = {index: [] for index in self._filtered}
+        latest = dict.fromkeys(self._filtered, -1)
+        line_start, line_end = 0, -1
+        for hit, start, end in self._search(chunk):
+            if start > line_end:
+                line_start = chunk.rfind(b"\n", 0, start) + 1
+                line_end = chunk.find(b"\n", end)
+                if line_end < 0:
+                    line_end = len(chunk)
+            for index in self._patterns_of[hit]:
+                if latest[index] != line_start:
+                    latest[index] = line_start
+                    spans[index].append((line_start, line_end))
+        return spans
+
+
+def _may_overlap(one: bytes, other: bytes) -> bool:
+    """Whether some text holds both so that they share at least one byte."""
+    if one in other or other in one:
+        return True
+    shorter = min(len(one), len(other))
+    return any(
+        one[-size:] == other[:size] or other[-size:] == one[:size] for size in range(1, shorter)
+    )
+
+
+def _fillers(literals: Sequence[bytes]) -> Iterator[bytes]:
+    """Texts that no sane output contains and that cannot hide a literal."""
+    for index in itertools.count():
+        filler = b"\x01\x02anubis%d\x03\x04" % index
+        if not any(_may_overlap(filler, text) for text in literals):
+            yield filler
