@@ -36,7 +36,7 @@ async def submit(request: Request, store: RunStore, clock: Clock) -> Run:
     """Store the run in SUBMITTED."""
     now = clock.now()
     run = Run(
-        id=identity.run_id(now, secrets.token_bytes(10)),
+        id=identity.run_id(now, secrets.token_bytes(8)),
         state=RunState.SUBMITTED,
         version=1,
         benchmark=request.benchmark,

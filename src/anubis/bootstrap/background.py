@@ -1,0 +1,94 @@
+"""The background runtime of one home, as a process.
+
+Worker ── SqliteRunStore, LocalLogStore, DirectorySeriesStore
+       ├─ ProcessEngine ──► zygote ──► one shim per run
+       └─ PipeReceiver ◄── commands
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+
+import structlog
+
+from anubis.adapters.clock.system import SystemClock
+from anubis.adapters.engine.process.engine import ProcessEngine
+from anubis.adapters.event_bus.pipe import PipeReceiver
+from anubis.adapters.log_store.local import LocalLogStore
+from anubis.adapters.run_store.sqlite import SqliteRunStore
+from anubis.adapters.series_store.directory import DirectorySeriesStore
+from anubis.bootstrap import embedded
+from anubis.domain.run import WorkerId
+from anubis.runtime import serving
+from anubis.runtime.carrying import Workshop
+from anubis.runtime.launching import RuntimeLock
+from anubis.runtime.supervising import Supervisor
+from anubis.runtime.working import Worker
+from anubis.settings.model import Settings
+
+
+def main(settings: Settings) -> None:
+    """Be the runtime of this home until there is nothing to do. Returns at once if one lives."""
+    embedded.make_home(settings)
+    lock = RuntimeLock(settings.runtime_lock)
+    stopped = False
+    while not stopped and lock.acquire():
+        settings.runtime_pid.write_text(f"{os.getpid()}\n")
+        stopped = asyncio.run(_serve(settings))
+        settings.runtime_pid.unlink(missing_ok=True)
+        lock.release()
+        if not stopped and not asyncio.run(_has_work(settings)):
+            return
+
+
+async def _serve(settings: Settings) -> bool:
+    """Carry runs until idle (False) or told to stop by a signal (True)."""
+    stop = asyncio.Event()
+    clock = SystemClock()
+
+    async def leave(_: Exception) -> None:
+        stop.set()
+
+    async with contextlib.AsyncExitStack() as stack:
+        bus = PipeReceiver.open(settings.wake, stack)
+        _stop_on_signals(stop, bus)
+        store = await stack.enter_async_context(SqliteRunStore.open(settings.database))
+        engine = await stack.enter_async_context(
+            ProcessEngine(settings.runs, revive=embedded.RUNTIME)
+        )
+        workshop = Workshop(
+            # The lock makes us the only one of this name; what an earlier life held is ours.
+            worker=WorkerId(f"embedded@{socket.gethostname()}"),
+            store=store,
+            engines={"process": engine},
+            logs=LocalLogStore(settings.logs),
+            series=DirectorySeriesStore(settings.series),
+            clock=clock,
+        )
+        supervisor = await stack.enter_async_context(Supervisor())
+        worker = Worker(workshop, bus, supervisor, slots=settings.slots, lease=settings.lease)
+        await worker.begin()
+        supervisor.start(worker.keep_leases, name="leases", failed=leave)
+        await serving.serve(worker, store, clock, stop=stop, idle_exit=settings.idle_exit)
+        structlog.get_logger("anubis.runtime").info("leaving", stopped=stop.is_set())
+    return stop.is_set()
+
+
+async def _has_work(settings: Settings) -> bool:
+    async with SqliteRunStore.open(settings.database) as store:
+        return await serving.has_work(store)
+
+
+def _stop_on_signals(stop: asyncio.Event, bus: PipeReceiver) -> None:
+    """A signal ends the turn in progress; runs go on without us and are taken up later."""
+
+    def handle() -> None:
+        stop.set()
+        bus.wake()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, handle)

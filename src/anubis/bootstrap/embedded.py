@@ -1,0 +1,66 @@
+"""The embedded column: everything in one home directory, nothing but Python needed.
+
+application ── SqliteRunStore    <home>/anubis.sqlite
+            ├─ LocalLogStore     <home>/logs
+            ├─ DirectorySeries   <home>/series
+            └─ PipeSender        <home>/wake ──► background runtime (bootstrap.background)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import AsyncIterator
+
+from anubis.adapters.clock.system import SystemClock
+from anubis.adapters.engine.process.capabilities import PROCESS
+from anubis.adapters.event_bus.pipe import PipeSender
+from anubis.adapters.log_store.local import LocalLogStore
+from anubis.adapters.run_store.sqlite import SqliteRunStore
+from anubis.adapters.series_store.directory import DirectorySeriesStore
+from anubis.bootstrap.application import Application
+from anubis.domain.errors import StoreUnusable
+from anubis.runtime import launching
+from anubis.settings.model import Settings
+
+RUNTIME = (sys.executable, "-m", "anubis", "runtime")
+
+
+@contextlib.asynccontextmanager
+async def application(settings: Settings) -> AsyncIterator[Application]:
+    """Open an installation. Creates the home when it is not there."""
+    make_home(settings)
+    async with contextlib.AsyncExitStack() as stack:
+        store = await stack.enter_async_context(SqliteRunStore.open(settings.database))
+        bus = PipeSender(settings.wake)
+
+        async def wake_runtime() -> None:
+            bus.wake()
+            if not launching.is_alive(settings.runtime_lock):
+                launching.start(RUNTIME, runtime_environment(settings), settings.runtime_log)
+
+        yield Application(
+            settings=settings,
+            clock=SystemClock(),
+            store=store,
+            logs=LocalLogStore(settings.logs),
+            series=DirectorySeriesStore(settings.series),
+            engines={"process": PROCESS},
+            wake_runtime=wake_runtime,
+        )
+
+
+def make_home(settings: Settings) -> None:
+    """Only its owner may look inside: plans hold environments."""
+    try:
+        settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnusable(
+            f"{settings.home} cannot be used as home ({error.strerror}); set ANUBIS_HOME"
+        ) from error
+
+
+def runtime_environment(settings: Settings) -> dict[str, str]:
+    """What a runtime started now should see: our environment, and this very home."""
+    return {**os.environ, "ANUBIS_HOME": str(settings.home)}

@@ -1,0 +1,252 @@
+"""Carry one leased run from where it stands to its end.
+
+A run may be taken up in any active state, by this process or by one that comes after a crash:
+the engine never starts a run twice and replays all it has seen, and collection starts anew, so
+carrying on is the same as carrying from the beginning.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from anubis.domain import plan as plans
+from anubis.domain.errors import NotPossible, StartFailed
+from anubis.domain.event import EventKind, NewEvent
+from anubis.domain.observation import EndCause, Observation, UnitEnded, UnitStarted
+from anubis.domain.plan import Limits, Plan
+from anubis.domain.run import Outcome, Run, RunState, WorkerId
+from anubis.ports.clock import Clock
+from anubis.ports.engine import Engine
+from anubis.ports.log_store import LogStore
+from anubis.ports.run_store import Move, RunStore, Step
+from anubis.ports.series_store import SeriesStore
+from anubis.stages.collection.collecting import Collected, Collector
+from anubis.stages.execution import outcomes
+
+FLUSH_EVERY = timedelta(seconds=1)
+"""How often readers see new lines and metric values while a run goes on."""
+
+STOP_SLACK = timedelta(minutes=1)
+"""The engine stops a run at ``limits.running`` by itself. Only when it has not done so a minute
+after the grace period do we call the engine lost."""
+
+BEFORE_START = frozenset({RunState.SUBMITTED, RunState.FETCHING, RunState.QUEUED})
+"""States in which no engine knows the run yet."""
+
+LARGE_OUTPUT = 1 << 20
+"""Storing less than a megabyte takes milliseconds: FINISHING and the end are then one step."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Workshop:
+    """All that is needed to carry runs."""
+
+    worker: WorkerId
+    store: RunStore
+    engines: Mapping[str, Engine]
+    logs: LogStore
+    series: SeriesStore
+    clock: Clock
+
+
+class Carrier:
+    """Carries one run. Its ``run`` is always the newest stored state of it."""
+
+    def __init__(self, run: Run, workshop: Workshop) -> None:
+        self.run = run
+        self._shop = workshop
+        self._plan: Plan | None = None
+
+    async def carry(self) -> None:
+        """Bring the run to its end. Raises LeaseLost when another worker took it over."""
+        plan = await self._load()
+        if self.run.state in BEFORE_START:
+            if self.run.cancel_requested_at is not None:
+                await self.end(Outcome(state=RunState.CANCELED, reason="canceled before it began"))
+                return
+            await self._prepare(plan)
+        if self.run.state is RunState.STARTING:
+            await self._engine.start(self.run.id, plan)
+        await self._follow(plan)
+
+    async def enqueue(self) -> None:
+        """Bring the run to QUEUED and give it back: there is no room for it now."""
+        plan = await self._load()
+        moves = self._moves_to(RunState.QUEUED, plan.limits)
+        await self._apply(Step(run_id=self.run.id, moves=moves, release=True))
+
+    async def stop(self) -> None:
+        """Ask the engine to stop the run on request. Safe to repeat."""
+        plan = await self._load()
+        await self._engine.stop(self.run.id, grace=plan.limits.grace, cause=EndCause.CANCELED)
+
+    async def give_up(self, reason: str) -> None:
+        """End a run that we cannot carry on with, so that it does not hang."""
+        await self._abort(Outcome(state=RunState.ERROR, reason=reason))
+
+    async def end(self, outcome: Outcome, notes: Sequence[NewEvent] = ()) -> None:
+        """Store the terminal state, whatever the present one is, and forget the engine's part."""
+        await self._end(Step(run_id=self.run.id, outcome=outcome, notes=notes))
+
+    async def expire(self) -> None:
+        """End a run whose state lasted too long."""
+        limit = self.run.deadline - self.run.state_since
+        await self._abort(outcomes.overdue(self.run.state, limit))
+
+    @property
+    def _engine(self) -> Engine:
+        try:
+            return self._shop.engines[self.run.engine]
+        except KeyError:
+            known = ", ".join(sorted(self._shop.engines))
+            text = f"there is no engine {self.run.engine!r} here; expected one of: {known}"
+            raise StartFailed(text) from None
+
+    async def _abort(self, outcome: Outcome) -> None:
+        """Stop what may be running, then end, from whatever state is stored by now."""
+        self.run = await self._shop.store.get(self.run.id)
+        if self.run.state.is_terminal:
+            return
+        if self.run.state not in BEFORE_START and self.run.engine in self._shop.engines:
+            await self.stop()
+        await self.end(outcome)
+
+    async def _load(self) -> Plan:
+        if self._plan is None:
+            self._plan = plans.from_json(await self._shop.store.plan(self.run.id))
+        return self._plan
+
+    async def _prepare(self, plan: Plan) -> None:
+        fingerprint = await self._engine.fingerprint(plan)
+        moves = self._moves_to(RunState.STARTING, plan.limits)
+        await self._apply(Step(run_id=self.run.id, moves=moves, fingerprint=fingerprint))
+
+    def _moves_to(self, target: RunState, limits: Limits) -> list[Move]:
+        """The steps from the present state to ``target``, all at this moment."""
+        now = self._shop.clock.now()
+        road = [RunState.SUBMITTED, RunState.FETCHING, RunState.QUEUED, RunState.STARTING]
+        ahead = road[road.index(self.run.state) + 1 : road.index(target) + 1]
+        return [_move(state, now, limits) for state in ahead]
+
+    async def _follow(self, plan: Plan) -> None:
+        """Feed what the engine observes to collection, and move the state with it."""
+        shop, run_id = self._shop, self.run.id
+        collector = Collector(
+            plan.metrics,
+            await shop.logs.writer(run_id),
+            await shop.series.writer(run_id),
+            json_lines_on_stdout=_emits_on_stdout(plan),
+        )
+        ended: UnitEnded | None = None
+        pulse = _Pulse(shop.clock.now())
+        async for observation in self._engine.observe(run_id):
+            await collector.feed(observation)
+            await self._note_start(observation, plan)
+            if isinstance(observation, UnitEnded) and observation.unit == plan.deciding:
+                ended = observation
+            if pulse.is_due(shop.clock.now()):
+                await self._show(collector, pulse)
+        assert ended is not None, "an engine ends its observations with UnitEnded"
+        await self._finish(plan, collector, ended)
+
+    async def _note_start(self, observation: Observation, plan: Plan) -> None:
+        if isinstance(observation, UnitStarted) and self.run.state is RunState.STARTING:
+            move = _move(RunState.RUNNING, observation.at, plan.limits)
+            await self._apply(Step(run_id=self.run.id, moves=[move]))
+
+    async def _show(self, collector: Collector, pulse: _Pulse) -> None:
+        """Make what was collected so far visible to readers."""
+        await collector.flush()
+        if pulse.revision != collector.revision:
+            pulse.revision = collector.revision
+            await self._apply(Step(run_id=self.run.id, summaries=collector.live()))
+
+    async def _finish(self, plan: Plan, collector: Collector, ended: UnitEnded) -> None:
+        """Seal what was collected, then store the outcome with the summaries in one step."""
+        finishing: list[Move] = []
+        if self.run.state is RunState.RUNNING:
+            finishing = [_move(RunState.FINISHING, self._shop.clock.now(), plan.limits)]
+        if finishing and collector.output_bytes > LARGE_OUTPUT:
+            await self._apply(Step(run_id=self.run.id, moves=finishing))
+            finishing = []
+        collected = await collector.finish()
+        outcome = outcomes.decide(ended, plan, collected.last_lines.get(ended.unit, ()))
+        step = Step(
+            run_id=self.run.id,
+            moves=finishing,
+            notes=self._notes(collected, ended),
+            outcome=outcome,
+            summaries=collected.summaries,
+        )
+        await self._end(step)
+
+    def _notes(self, collected: Collected, ended: UnitEnded) -> list[NewEvent]:
+        messages = list(collected.warnings)
+        if ended.left_behind:
+            messages.append(f"{ended.left_behind} processes left running by the program: stopped")
+        now = self._shop.clock.now()
+        return [NewEvent(at=now, kind=EventKind.WARNING, message=text) for text in messages]
+
+    async def _end(self, step: Step) -> None:
+        assert step.outcome is not None, "a run ends with an outcome"
+        now = self._shop.clock.now()
+        last = Move(to=step.outcome.state, at=now, deadline=now, message=step.outcome.reason)
+        await self._apply(dataclasses.replace(step, moves=[*step.moves, last], release=True))
+        if self.run.engine in self._shop.engines:
+            with contextlib.suppress(NotPossible):  # still dying; the worker's sweep comes back
+                await self._engine.remove(self.run.id)
+
+    async def _apply(self, step: Step) -> None:
+        self.run = await self._shop.store.apply(self._shop.worker, step)
+
+
+@dataclasses.dataclass(slots=True)
+class _Pulse:
+    """When readers were last shown something, and which revision."""
+
+    at: datetime
+    revision: int = 0
+
+    def is_due(self, now: datetime) -> bool:
+        if now - self.at < FLUSH_EVERY:
+            return False
+        self.at = now
+        return True
+
+
+_MESSAGES = {
+    RunState.FETCHING: "nothing to fetch",
+    RunState.QUEUED: "waits for a free slot",
+    RunState.STARTING: "given to the engine",
+    RunState.RUNNING: "the program runs",
+    RunState.FINISHING: "the program ended; storing output and metrics",
+}
+
+
+def _move(to: RunState, at: datetime, limits: Limits) -> Move:
+    allowed = {
+        RunState.FETCHING: limits.fetching,
+        RunState.QUEUED: limits.queued,
+        RunState.STARTING: limits.starting,
+        RunState.RUNNING: limits.running + limits.grace + STOP_SLACK,
+        RunState.FINISHING: limits.finishing,
+    }[to]
+    return Move(to=to, at=at, deadline=_later(at, allowed), message=_MESSAGES[to])
+
+
+def _later(at: datetime, allowed: timedelta) -> datetime:
+    """``at`` plus ``allowed``, or the end of time where the calendar has no more days."""
+    try:
+        return at + allowed
+    except OverflowError:
+        return datetime.max.replace(tzinfo=at.tzinfo)
+
+
+def _emits_on_stdout(plan: Plan) -> bool:
+    """Whether ``emit()`` was told to print: then JSON lines on stdout are metrics."""
+    return any(
+        unit.environment.get("BENCHMARK_AI", "fifo").lower() == "stdout" for unit in plan.units
+    )

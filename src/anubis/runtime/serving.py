@@ -1,0 +1,48 @@
+"""Keep a worker turning until it is told to stop or has had nothing to do for a while."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import structlog
+
+from anubis.domain.errors import TemporaryError
+from anubis.domain.run import ACTIVE
+from anubis.ports.clock import Clock
+from anubis.ports.run_store import RunStore
+from anubis.runtime.working import Worker
+
+RETRY_AFTER = 1.0
+"""Seconds to wait when the store did not answer: a full disk or a long lock of somebody else."""
+
+
+async def serve(
+    worker: Worker,
+    store: RunStore,
+    clock: Clock,
+    *,
+    stop: asyncio.Event,
+    idle_exit: timedelta | None,
+) -> None:
+    """Return when ``stop`` is set, or when no run was active for ``idle_exit``."""
+    log = structlog.get_logger("anubis.runtime")
+    idle_since = clock.now()
+    while not stop.is_set():
+        try:
+            await worker.turn()
+            busy = not worker.is_idle or await has_work(store)
+        except TemporaryError as error:
+            log.warning("store_did_not_answer", error=str(error))
+            await clock.sleep(RETRY_AFTER)
+            continue
+        if busy:
+            idle_since = clock.now()
+        elif idle_exit is not None and clock.now() - idle_since >= idle_exit:
+            return
+
+
+async def has_work(store: RunStore) -> bool:
+    """Whether any run has not ended."""
+    counts = await store.counts()
+    return any(counts.get(state, 0) for state in ACTIVE)

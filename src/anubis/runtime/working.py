@@ -1,0 +1,187 @@
+"""The worker: claim runs that need somebody, carry each in a task of its own, keep the leases.
+
+Three rhythms. *Claiming* happens at every wake-up, and a run that ends is one. *Caring* for the
+runs in hand (cancel requests, deadlines) happens once a second, and soon after a wake-up.
+*Renewing* the leases happens three times per lease.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from datetime import datetime, timedelta
+
+import structlog
+
+from anubis.domain.errors import LeaseLost, NotPossible, RunNotFound, TemporaryError
+from anubis.domain.run import Run, RunId, RunState
+from anubis.ports.event_bus import EventBus
+from anubis.runtime.carrying import BEFORE_START, Carrier, Workshop
+from anubis.runtime.supervising import Supervisor, Work
+
+UNDER_WAY = frozenset({RunState.STARTING, RunState.RUNNING, RunState.FINISHING})
+NEW = frozenset({RunState.SUBMITTED, RunState.FETCHING})
+
+CARE_EVERY = timedelta(seconds=1)
+"""A cancel request comes with a wake-up; this is for one that was lost, and for deadlines."""
+
+CARE_PAUSE = timedelta(milliseconds=50)
+"""Hundreds of submissions a second wake us as often; cancel requests can wait this long."""
+
+BATCH = 200
+"""Runs brought to the queue or settled in one go."""
+
+
+class Worker:
+    """Carries up to ``slots`` runs at once, and takes up whatever a crash left under way."""
+
+    def __init__(
+        self,
+        workshop: Workshop,
+        bus: EventBus,
+        supervisor: Supervisor,
+        *,
+        slots: int,
+        lease: timedelta,
+    ) -> None:
+        self._shop = workshop
+        self._bus = bus
+        self._supervisor = supervisor
+        self._slots = slots
+        self._lease = lease
+        self._in_hand: dict[RunId, tuple[Carrier, asyncio.Task[None]]] = {}
+        self._carried: set[RunId] = set()  # those in hand that take up a slot
+        self._cared_at = workshop.clock.now()
+        self._care_at = self._cared_at + CARE_EVERY
+        self._log = structlog.get_logger("anubis.runtime")
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no run is in hand."""
+        return not self._in_hand
+
+    async def begin(self) -> None:
+        """Take back what an earlier life of this worker held, and take up what is under way."""
+        await self._shop.store.release_all(self._shop.worker)
+        await self._sweep()
+        await self._reclaim()
+
+    async def turn(self) -> None:
+        """One round: claim, wait for news for a second at most, care if it is time."""
+        await self._claim()
+        now = self._shop.clock.now()
+        woken = await self._bus.wait(max(0.0, (self._care_at - now).total_seconds()))
+        now = self._shop.clock.now()
+        if woken:
+            self._care_at = min(self._care_at, max(now, self._cared_at + CARE_PAUSE))
+        if self._care_at <= now:
+            await self._care(now)
+            self._cared_at, self._care_at = now, now + CARE_EVERY
+
+    async def keep_leases(self) -> None:
+        """Renew for as long as this runs; drop what another worker has taken."""
+        while True:
+            await self._shop.clock.sleep(self._lease.total_seconds() / 3)
+            with contextlib.suppress(TemporaryError):
+                await self._renew()
+                await self._reclaim()
+                await self._sweep()
+
+    async def _claim(self) -> None:
+        for run in await self._take(BEFORE_START, BATCH, urgent_only=True):
+            self._settle(run)
+        free = self._slots - len(self._carried)
+        if free > 0:
+            for run in await self._take(BEFORE_START, free):
+                self._carry(run)
+        if len(self._carried) >= self._slots:
+            for run in await self._take(NEW, BATCH):
+                carrier = Carrier(run, self._shop)
+                self._start(carrier, carrier.enqueue, name="enqueue")
+
+    async def _reclaim(self) -> None:
+        """Runs under way whose worker went silent are ours now, whatever the slots say."""
+        for run in await self._take(UNDER_WAY, BATCH):
+            self._carry(run)
+
+    async def _take(
+        self, states: frozenset[RunState], limit: int, *, urgent_only: bool = False
+    ) -> list[Run]:
+        runs = await self._shop.store.lease(
+            self._shop.worker,
+            now=self._shop.clock.now(),
+            duration=self._lease,
+            states=states,
+            limit=limit,
+            urgent_only=urgent_only,
+        )
+        return [run for run in runs if run.id not in self._in_hand]
+
+    def _carry(self, run: Run) -> None:
+        carrier = Carrier(run, self._shop)
+        self._carried.add(run.id)
+        self._start(carrier, carrier.carry, name="carry")
+
+    def _settle(self, run: Run) -> None:
+        """End a run that waits and that somebody canceled, or that waited too long."""
+        carrier = Carrier(run, self._shop)
+        canceled = run.cancel_requested_at is not None
+        self._start(carrier, carrier.carry if canceled else carrier.expire, name="settle")
+
+    def _start(self, carrier: Carrier, work: Work, *, name: str) -> None:
+        """Do the work in a task of its own, and let the run go at the end."""
+        run_id = carrier.run.id
+
+        async def failed(error: Exception) -> None:
+            if not isinstance(error, LeaseLost | TemporaryError):
+                await self._give_up(carrier, error)
+
+        task = self._supervisor.start(work, name=f"{name}-{run_id}", failed=failed)
+        self._in_hand[run_id] = (carrier, task)
+        task.add_done_callback(lambda done: self._let_go(run_id, done))
+
+    def _let_go(self, run_id: RunId, task: asyncio.Task[None]) -> None:
+        if (entry := self._in_hand.get(run_id)) and entry[1] is task:
+            del self._in_hand[run_id]
+            self._carried.discard(run_id)
+            self._bus.wake()
+
+    async def _give_up(self, carrier: Carrier, error: Exception) -> None:
+        reason = f"Anubis could not carry on with this run: {str(error) or type(error).__name__}"
+        with contextlib.suppress(LeaseLost):
+            await carrier.give_up(reason)
+
+    async def _care(self, now: datetime) -> None:
+        for carrier, task in list(self._in_hand.values()):
+            run = await self._shop.store.get(carrier.run.id)
+            if run.state in UNDER_WAY and run.cancel_requested_at is not None:
+                await carrier.stop()
+            if not run.state.is_terminal and run.deadline <= now:
+                task.cancel()
+                await asyncio.wait([task])
+                self._start(carrier, carrier.expire, name="expire")
+
+    async def _renew(self) -> None:
+        held = list(self._in_hand)
+        if not held:
+            return
+        now = self._shop.clock.now()
+        kept = await self._shop.store.renew(self._shop.worker, held, now=now, duration=self._lease)
+        for run_id in set(held) - kept:
+            if entry := self._in_hand.get(run_id):
+                self._log.warning("lease_lost", run=run_id)
+                entry[1].cancel()
+
+    async def _sweep(self) -> None:
+        """Remove what engines still keep of runs that have ended or were purged."""
+        for engine in self._shop.engines.values():
+            for run_id in await engine.leftovers():
+                if run_id not in self._in_hand and await self._has_ended(run_id):
+                    with contextlib.suppress(NotPossible):  # still dying: next time
+                        await engine.remove(run_id)
+
+    async def _has_ended(self, run_id: RunId) -> bool:
+        try:
+            return (await self._shop.store.get(run_id)).state.is_terminal
+        except RunNotFound:
+            return True
