@@ -15,7 +15,7 @@ from anubis.ports.engine import Capabilities
 from anubis.ports.log_store import LogStore
 from anubis.ports.run_store import RunStore
 from anubis.ports.series_store import SeriesStore
-from anubis.runtime import serving
+from anubis.runtime import pending
 from anubis.settings.model import Settings
 from anubis.stages.presentation import watching
 from anubis.stages.presentation.watching import Snapshot
@@ -105,7 +105,7 @@ class Application:
 
     async def ensure_runtime(self) -> None:
         """Start the runtime if some run needs it and none is alive."""
-        if await serving.has_work(self.store):
+        if await pending.has_work(self.store):
             await self.wake_runtime()
 
     def _engine(self, name: str) -> Capabilities:

@@ -23,7 +23,7 @@ from anubis.adapters.run_store.sqlite import SqliteRunStore
 from anubis.adapters.series_store.directory import DirectorySeriesStore
 from anubis.bootstrap import embedded
 from anubis.domain.run import WorkerId
-from anubis.runtime import serving
+from anubis.runtime import pending, serving
 from anubis.runtime.carrying import Workshop
 from anubis.runtime.launching import RuntimeLock
 from anubis.runtime.supervising import Supervisor
@@ -80,7 +80,7 @@ async def _serve(settings: Settings) -> bool:
 
 async def _has_work(settings: Settings) -> bool:
     async with SqliteRunStore.open(settings.database) as store:
-        return await serving.has_work(store)
+        return await pending.has_work(store)
 
 
 def _stop_on_signals(stop: asyncio.Event, bus: PipeReceiver) -> None:

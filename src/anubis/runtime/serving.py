@@ -8,9 +8,9 @@ from datetime import timedelta
 import structlog
 
 from anubis.domain.errors import TemporaryError
-from anubis.domain.run import ACTIVE
 from anubis.ports.clock import Clock
 from anubis.ports.run_store import RunStore
+from anubis.runtime import pending
 from anubis.runtime.working import Worker
 
 RETRY_AFTER = 1.0
@@ -31,7 +31,7 @@ async def serve(
     while not stop.is_set():
         try:
             await worker.turn()
-            busy = not worker.is_idle or await has_work(store)
+            busy = not worker.is_idle or await pending.has_work(store)
         except TemporaryError as error:
             log.warning("store_did_not_answer", error=str(error))
             await clock.sleep(RETRY_AFTER)
@@ -40,9 +40,3 @@ async def serve(
             idle_since = clock.now()
         elif idle_exit is not None and clock.now() - idle_since >= idle_exit:
             return
-
-
-async def has_work(store: RunStore) -> bool:
-    """Whether any run has not ended."""
-    counts = await store.counts()
-    return any(counts.get(state, 0) for state in ACTIVE)

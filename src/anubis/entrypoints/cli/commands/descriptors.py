@@ -1,0 +1,31 @@
+"""``anubis init`` and ``anubis schema``: help with writing descriptors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from anubis.entrypoints.cli import files, terminal
+from anubis.stages.descriptor import schema, template
+
+
+@click.command("init")
+@click.argument(
+    "file", default="descriptor.toml", metavar="[FILE]", type=click.Path(path_type=Path)
+)
+@click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
+def init_command(file: Path, force: bool) -> None:
+    """Write a commented descriptor to start from.
+
+    FILE is descriptor.toml unless you name another; an existing file is left alone.
+    """
+    files.write_new(file, template.template().encode(), force=force)
+    terminal.echo(f"wrote {file}; now: anubis run {file}\n")
+
+
+@click.command("schema")
+def schema_command() -> None:
+    """Print the JSON Schema of descriptors, for editors."""
+    terminal.echo(json.dumps(schema.json_schema(), indent=2, ensure_ascii=False) + "\n")

@@ -1,0 +1,67 @@
+"""``anubis doctor``: what is wrong with this machine, and what to do about it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+
+import click
+
+from anubis.bootstrap.application import Application
+from anubis.domain.errors import AnubisError
+from anubis.entrypoints.cli import exits, options, session, terminal
+from anubis.entrypoints.cli.checks import home, libraries, machine
+from anubis.entrypoints.cli.checks.finding import Finding, Level, bad
+from anubis.entrypoints.cli.rendering import findings, shapes
+from anubis.settings import loading
+
+
+@click.command("doctor")
+@click.option("--clean", is_flag=True, help="Remove what crashes left behind.")
+@options.as_json
+@click.pass_obj
+def doctor_command(opener: session.Opener | None, clean: bool, as_json: bool) -> int:
+    """Check this machine and say what to mend.
+
+    Each line is ok, warn (works, but measurements or comfort may suffer) or fail. The exit code
+    is 3 if something fails.
+    """
+    found = [*_machine(), *_home(opener, clean=clean)]
+    if as_json:
+        terminal.echo(shapes.line({"findings": [findings.shape(one) for one in found]}))
+    else:
+        terminal.echo(findings.report(found))
+    return exits.UNREACHABLE if any(one.level is Level.FAIL for one in found) else 0
+
+
+def _machine() -> Sequence[Finding]:
+    return [
+        machine.python(sys.version_info[:3]),
+        libraries.sqlite(),
+        *libraries.importable(),
+        machine.governor(),
+        machine.load(os.getloadavg()[0], len(os.sched_getaffinity(0))),
+        machine.clock(time.time()),
+        machine.git(),
+        machine.gpus(),
+    ]
+
+
+def _home(opener: session.Opener | None, *, clean: bool) -> Sequence[Finding]:
+    settings = loading.load(os.environ)
+    outside = [home.writable(settings.home), home.space(settings.home)]
+    if any(one.level is Level.FAIL for one in outside):
+        return outside  # opening it would only fail in other words
+
+    async def inside(application: Application) -> Sequence[Finding]:
+        return [
+            await home.runtime(application),
+            await home.leftovers(application, clean=clean),
+        ]
+
+    try:
+        return [*outside, *session.call(opener, inside)]
+    except AnubisError as error:
+        return [*outside, bad("store", str(error), f"look into {settings.home}")]

@@ -1,0 +1,115 @@
+"""``anubis list`` and ``anubis history``: many runs, one line each."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from anubis.bootstrap.application import Application
+from anubis.domain.run import Run, RunState
+from anubis.entrypoints.cli import options, session, terminal
+from anubis.entrypoints.cli.rendering import listings, shapes
+from anubis.ports.run_store import RunQuery
+
+_STATES = click.Choice([state.value for state in RunState], case_sensitive=False)
+_LIMIT = click.IntRange(1, 10_000)
+_PAGE = 500
+
+
+class Label(click.ParamType[tuple[str, str]]):
+    """``key=value``."""
+
+    name = "key=value"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Split at the first equals sign."""
+        key, equals, content = value.partition("=")
+        if not key or not equals:
+            self.fail(f"found {value!r}, expected key=value", param, ctx)
+        return key, content
+
+
+@click.command("list")
+@click.option("--state", "states", multiple=True, type=_STATES, help="Only runs in this state.")
+@click.option("--benchmark", metavar="NAME", help="Only runs of this benchmark.")
+@click.option("--label", type=Label(), help="Only runs with this label.")
+@click.option("--before", metavar="RUN", help="Only runs older than this one.")
+@click.option("--limit", default=20, show_default=True, type=_LIMIT, help="How many at most.")
+@click.option("--ids", is_flag=True, help="Print nothing but ids.")
+@options.as_json
+@click.pass_obj
+def list_command(
+    opener: session.Opener | None,
+    states: Sequence[str],
+    benchmark: str | None,
+    label: tuple[str, str] | None,
+    before: str | None,
+    limit: int,
+    ids: bool,
+    as_json: bool,
+) -> None:
+    """List runs, newest first."""
+
+    async def work(application: Application) -> None:
+        query = RunQuery(
+            states=[RunState(state) for state in states],
+            benchmark=benchmark,
+            label=label,
+            before=await application.store.resolve(before) if before else None,
+            limit=limit,
+        )
+        runs = await application.store.page(query)
+        _print(application, runs, ids=ids, as_json=as_json)
+
+    session.read(opener, work)
+
+
+def _print(application: Application, runs: Sequence[Run], *, ids: bool, as_json: bool) -> None:
+    now = application.clock.now()
+    if as_json:
+        terminal.echo(shapes.line({"runs": [shapes.run_shape(run, now) for run in runs]}))
+    elif ids:
+        terminal.echo("".join(f"{run.id}\n" for run in runs))
+    else:
+        whole_ids = not terminal.is_lively(sys.stdout, os.environ)
+        terminal.echo(listings.runs_table(runs, now, whole_ids=whole_ids))
+
+
+@click.command("history")
+@click.option("--limit", default=50, show_default=True, type=_LIMIT, help="How many at most.")
+@options.as_json
+@click.pass_obj
+def history_command(opener: session.Opener | None, limit: int, as_json: bool) -> None:
+    """List your submissions, oldest first.
+
+    One line each, as the original client printed them: id, descriptor, date.
+    """
+
+    async def work(application: Application) -> None:
+        runs = await _submissions(application, session.person(), limit)
+        if as_json:
+            _print(application, runs, ids=False, as_json=True)
+            return
+        for run in runs:
+            document = await application.store.document(run.id)
+            terminal.echo(listings.history_line(run, document))
+
+    session.read(opener, work)
+
+
+async def _submissions(application: Application, submitter: str, limit: int) -> list[Run]:
+    """The newest runs of one person, oldest first."""
+    found: list[Run] = []
+    before = None
+    while len(found) < limit:
+        page = await application.store.page(RunQuery(before=before, limit=_PAGE))
+        found += [run for run in page if run.submitter == submitter]
+        if len(page) < _PAGE:
+            break
+        before = page[-1].id
+    return found[:limit][::-1]

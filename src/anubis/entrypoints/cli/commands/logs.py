@@ -1,0 +1,133 @@
+"""``anubis logs``: the output of a run, byte for byte."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import sys
+from collections.abc import Sequence
+from typing import BinaryIO
+
+import click
+
+from anubis.bootstrap.application import Application
+from anubis.domain.logline import LogLine
+from anubis.domain.observation import Stream
+from anubis.domain.run import RunId
+from anubis.entrypoints.cli import exits, following, options, session
+from anubis.entrypoints.cli.rendering import output, shapes
+from anubis.ports.log_store import LogQuery
+
+_PAUSE = 0.2
+"""Seconds between looks for new output: soon enough for a person, rare enough for the program."""
+
+
+@click.command("logs")
+@options.run_argument
+@click.option("-f", "--follow", is_flag=True, help="Go on until the run ends.")
+@click.option("--unit", "units", multiple=True, metavar="UNIT", help="Only output of this unit.")
+@click.option(
+    "--stream", "streams", multiple=True, type=click.Choice(list(Stream)), help="Only this stream."
+)
+@click.option("--grep", "contains", metavar="TEXT", default="", help="Only lines with this text.")
+@click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N lines.")
+@click.option("--timestamps", is_flag=True, help="Put the moment (UTC) before every line.")
+@options.as_json
+@click.pass_obj
+def logs_command(
+    opener: session.Opener | None,
+    run: str,
+    follow: bool,
+    units: Sequence[str],
+    streams: Sequence[str],
+    contains: str,
+    tail: int | None,
+    timestamps: bool,
+    as_json: bool,
+) -> int:
+    """Print the output of a run, byte for byte.
+
+    With --json, one object per line of output; bytes that are not UTF-8 are replaced.
+    """
+    query = LogQuery(
+        units=units, streams=[Stream(one) for one in streams], contains=contains, tail=tail
+    )
+    style = _Style(as_json=as_json, timestamps=timestamps)
+
+    async def work(application: Application) -> int:
+        run_id = await application.store.resolve(run)
+        printer = _Printer(application, run_id, query, style)
+        if follow:
+            return await _follow(application, run_id, printer)
+        await printer.print_new()
+        return 0
+
+    return session.read(opener, work)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class _Style:
+    as_json: bool
+    timestamps: bool
+
+
+class _Printer:
+    """Prints each line once, however often it is asked."""
+
+    def __init__(
+        self, application: Application, run_id: RunId, query: LogQuery, style: _Style
+    ) -> None:
+        self._application = application
+        self._run_id = run_id
+        self._wanted = query
+        self._query = query
+        self._style = style
+        self._out: BinaryIO = sys.stdout.buffer
+        self._unfinished: set[tuple[str, Stream]] = set()
+
+    async def print_new(self) -> None:
+        """Print what has been stored since the last call."""
+        last = self._query.after
+        async for line in self._application.logs.lines(self._run_id, self._query):
+            last = line.number
+            if _matches(line, self._wanted):
+                self._out.write(self._rendered(line))
+        self._out.flush()
+        # From now on everything after the last line, filtered here: a filter in the store would
+        # make it search the same lines again and again while nothing matches.
+        self._query = LogQuery(after=last)
+
+    def _rendered(self, line: LogLine) -> bytes:
+        if self._style.as_json:
+            return shapes.line(shapes.line_shape(line)).encode()
+        source = (line.unit, line.stream)
+        continues = source in self._unfinished
+        if line.text.endswith(b"\n"):
+            self._unfinished.discard(source)
+        else:
+            self._unfinished.add(source)
+        if not self._style.timestamps or continues:
+            return line.text
+        return output.stamp(line) + line.text
+
+
+def _matches(line: LogLine, query: LogQuery) -> bool:
+    return (
+        (not query.units or line.unit in query.units)
+        and (not query.streams or line.stream in query.streams)
+        and query.contains.encode() in line.text
+    )
+
+
+async def _follow(application: Application, run_id: RunId, printer: _Printer) -> int:
+    async with following.Interrupts() as interrupts:
+        while True:
+            # Asked before reading: output that comes after the end was there at the end.
+            run = await application.store.get(run_id)
+            await printer.print_new()
+            if run.state.is_terminal:
+                return 0
+            await asyncio.wait({interrupts.next}, timeout=_PAUSE)
+            if interrupts.take():
+                return exits.INTERRUPTED
+            await application.ensure_runtime()

@@ -1,0 +1,42 @@
+"""``anubis results``: what came out of a run."""
+
+from __future__ import annotations
+
+import click
+
+from anubis.bootstrap.application import Application
+from anubis.domain.run import Run
+from anubis.entrypoints.cli import options, session, showing, terminal
+from anubis.entrypoints.cli.rendering import output
+from anubis.ports.log_store import LogQuery
+
+
+@click.command("results")
+@options.run_argument
+@click.option(
+    "--lines",
+    default=10,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="How many lines from the end of the output to show.",
+)
+@options.as_json
+@click.pass_obj
+def results_command(opener: session.Opener | None, run: str, lines: int, as_json: bool) -> None:
+    """Show the outcome, the metrics and the end of the output."""
+
+    async def work(application: Application) -> None:
+        found = await application.store.get(await application.store.resolve(run))
+        await showing.results(application, found, as_json=as_json)
+        # A run that failed has shown its last lines as part of its outcome.
+        told = found.outcome is not None and found.outcome.last_lines
+        if lines and not as_json and not told:
+            await _tail(application, found, lines)
+
+    session.read(opener, work)
+
+
+async def _tail(application: Application, run: Run, lines: int) -> None:
+    tail = [line async for line in application.logs.lines(run.id, LogQuery(tail=lines))]
+    if tail:
+        terminal.echo(output.excerpt(tail))

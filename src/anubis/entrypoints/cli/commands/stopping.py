@@ -1,0 +1,70 @@
+"""``anubis cancel`` and ``anubis purge``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from anubis.bootstrap.application import Application
+from anubis.domain.run import Run
+from anubis.entrypoints.cli import options, session, terminal
+from anubis.entrypoints.cli.rendering import shapes
+
+
+@click.command("cancel")
+@options.runs_argument
+@click.option("--wait", is_flag=True, help="Return when the runs have ended.")
+@options.as_json
+@click.pass_obj
+def cancel_command(
+    opener: session.Opener | None, runs: Sequence[str], wait: bool, as_json: bool
+) -> None:
+    """Ask runs to stop.
+
+    The program gets SIGTERM, and SIGKILL after the grace period of its descriptor. What it wrote
+    and measured until then is kept.
+    """
+
+    async def work(application: Application) -> None:
+        found = [await application.store.resolve(one) for one in runs]
+        for run_id in found:
+            run = await application.cancel(run_id, by=session.person())
+            if wait:
+                run = await _ended(application, run)
+            _report(application, run, as_json=as_json)
+
+    session.call(opener, work)
+
+
+async def _ended(application: Application, run: Run) -> Run:
+    async for snapshot in application.watch(run.id):
+        run = snapshot.run
+    return run
+
+
+def _report(application: Application, run: Run, *, as_json: bool) -> None:
+    if as_json:
+        terminal.echo(shapes.line(shapes.run_shape(run, application.clock.now())))
+    elif run.state.is_terminal:
+        terminal.echo(f"{run.id} {run.state}\n")
+    else:
+        terminal.echo(f"{run.id} is being canceled\n")
+
+
+@click.command("purge")
+@options.runs_argument
+@click.pass_obj
+def purge_command(opener: session.Opener | None, runs: Sequence[str]) -> None:
+    """Stop runs if need be, and forget all about them.
+
+    Descriptor, output, metrics and events are deleted for good.
+    """
+
+    async def work(application: Application) -> None:
+        found = [await application.store.resolve(one) for one in runs]
+        for run_id in found:
+            await application.purge(run_id, by=session.person())
+            terminal.echo(f"{run_id} purged\n")
+
+    session.call(opener, work)

@@ -1,0 +1,73 @@
+"""The edge of the program: words come in, an exit code goes out, no error leaves as a traceback.
+
+| code | meaning |
+|---|---|
+| 0 | done; for ``run``, ``watch`` and ``submit --watch``: the run succeeded |
+| 1 | the benchmark failed |
+| 2 | bad usage or a bad descriptor |
+| 3 | our fault or the environment's |
+| 130 | interrupted, or the run was canceled |
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from anubis.domain.errors import AnubisError
+from anubis.entrypoints.cli import exits, lazy, legacy, terminal
+
+DEBUG = "ANUBIS_DEBUG"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command line, in either spelling."""
+    _accept_any_character()
+    debug = bool(os.environ.get(DEBUG)) or _debug_flag(arguments)
+    try:
+        return _run(arguments)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return exits.INTERRUPTED
+    # The edge is the one place that catches everything: whatever a defect raises, a user gets one
+    # line that says how to learn more.
+    except Exception as error:
+        if debug:
+            raise
+        return _explain(error)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    commands = legacy.translate(arguments) if legacy.is_legacy(arguments) else [list(arguments)]
+    for command in commands:
+        code = lazy.group.main(command, prog_name="anubis", standalone_mode=False)
+        if code:
+            return int(code)
+    return 0
+
+
+def _explain(error: BaseException) -> int:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, AnubisError):
+        terminal.say(f"anubis: {error}")
+        return error.exit_code
+    kind = type(error).__name__
+    terminal.say(f"anubis: internal error: {kind}: {error} (set {DEBUG}=1 for the traceback)")
+    return exits.UNREACHABLE
+
+
+def _debug_flag(arguments: Sequence[str]) -> bool:
+    return legacy.is_legacy(arguments) and legacy.WANTS_TRACEBACK in arguments
+
+
+def _accept_any_character() -> None:
+    """Show a replacement instead of failing where the terminal's encoding lacks a character."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")

@@ -1,0 +1,121 @@
+"""Follow a run and show it, until it ends or the person at the terminal has seen enough."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Self
+
+from anubis.bootstrap.application import Application
+from anubis.domain.errors import NotPossible
+from anubis.domain.run import Run, RunId
+from anubis.entrypoints.cli import session
+from anubis.entrypoints.cli.rendering import output
+from anubis.entrypoints.cli.views import View
+from anubis.ports.log_store import LogQuery
+from anubis.stages.presentation.watching import Snapshot
+
+Reaction = Callable[[], Awaitable[bool]]
+"""What a Ctrl-C does; True: stop following."""
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupts:
+    """Ctrl-C and SIGTERM, as something to be waited for, instead of dying with a hidden cursor.
+
+    A context: signals that arrive anywhere inside it are kept until somebody asks.
+    """
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[None] = asyncio.Queue()
+        self.next = asyncio.ensure_future(self._queue.get())
+
+    async def __aenter__(self) -> Self:
+        for number in _SIGNALS:
+            asyncio.get_running_loop().add_signal_handler(number, self._queue.put_nowait, None)
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        for number in _SIGNALS:
+            asyncio.get_running_loop().remove_signal_handler(number)
+        await _drop(self.next)
+
+    def take(self) -> bool:
+        """Whether one arrived since the last call."""
+        if not self.next.done():
+            return False
+        self.next = asyncio.ensure_future(self._queue.get())
+        return True
+
+
+async def follow(
+    application: Application, run_id: RunId, view: View, interrupts: Interrupts, react: Reaction
+) -> Run | None:
+    """Show the run until it ends, and give it as it ended; None if we left before."""
+    snapshots = application.watch(run_id)
+    run: Run | None = None
+    upcoming = _next(snapshots)
+    try:
+        while True:
+            waiting: set[asyncio.Future[Any]] = {upcoming, interrupts.next}
+            await asyncio.wait(waiting, timeout=view.beat, return_when=asyncio.FIRST_COMPLETED)
+            if interrupts.take() and await react():
+                return None
+            if not upcoming.done():
+                await _tick(application, run_id, view)
+                continue
+            snapshot = upcoming.result()
+            if snapshot is None:
+                return run
+            run = snapshot.run
+            view.show(snapshot, application.clock.now())
+            upcoming = _next(snapshots)
+    finally:
+        await _drop(upcoming)
+
+
+async def _drop(task: asyncio.Future[Any]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def _next(snapshots: AsyncIterator[Snapshot]) -> asyncio.Future[Snapshot | None]:
+    return asyncio.ensure_future(anext(snapshots, None))
+
+
+async def _tick(application: Application, run_id: RunId, view: View) -> None:
+    if view.beat is not None:
+        view.tick(await newest_line(application, run_id), application.clock.now())
+
+
+async def newest_line(application: Application, run_id: RunId) -> str:
+    """The last line of output so far, as text."""
+    newest = b""
+    async for line in application.logs.lines(run_id, LogQuery(tail=1)):
+        newest = line.text
+    return output.readable(newest)
+
+
+async def leave() -> bool:
+    """The reaction of commands that only look: stop looking."""
+    return True
+
+
+def canceling(application: Application, run_id: RunId, view: View) -> Reaction:
+    """The reaction of ``run``: cancel first, leave when asked again."""
+    asked = False
+
+    async def react() -> bool:
+        nonlocal asked
+        if asked:
+            return True
+        asked = True
+        view.notice("canceling the run and waiting for its end; Ctrl-C again leaves at once")
+        with contextlib.suppress(NotPossible):  # it ended in this very moment
+            await application.cancel(run_id, by=session.person())
+        return False
+
+    return react

@@ -1,0 +1,79 @@
+"""A click group that imports a command's module when that command is called, not before."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+import anubis
+from anubis.entrypoints.cli import overview, verbs
+
+PIPE_CLOSED = 141
+"""128 + SIGPIPE: what a shell reports for any program whose reader went away."""
+
+
+class LazyGroup(click.Group):
+    """Finds commands through the table in ``verbs``.
+
+    The attribute of verb ``show-descriptor`` is ``show_descriptor_command`` in its module.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """The public verbs, in the order of the table."""
+        return [name for _, section in verbs.SECTIONS for name, _, _ in section]
+
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        cmd_name: str,
+    ) -> click.Command | None:
+        """Import the module of one verb."""
+        module = _MODULES.get(cmd_name)
+        if module is None:
+            return None
+        home = importlib.import_module(f"anubis.entrypoints.cli.commands.{module}")
+        command = getattr(home, f"{cmd_name.replace('-', '_')}_command")
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_help(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        formatter: click.HelpFormatter,
+    ) -> None:
+        """The same page as the quick path prints."""
+        formatter.write(overview.help_page())
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the command. A reader that went away (``| head``) is no error worth a word."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            forget_stdout()
+            raise click.exceptions.Exit(PIPE_CLOSED) from None
+        return result
+
+
+def forget_stdout() -> None:
+    """Point stdout at nothing, so that the interpreter's last flush stays quiet."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.close(nothing)
+
+
+_MODULES = {
+    name: module
+    for verb in (*(section for _, section in verbs.SECTIONS), verbs.HIDDEN)
+    for name, module, _ in verb
+}
+
+
+@click.group(cls=LazyGroup, name="anubis", context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(anubis.__version__, "-v", "--version", message="anubis %(version)s")
+def group() -> None:
+    """Measure machine-learning systems: one TOML file in, numbers you can trust out."""

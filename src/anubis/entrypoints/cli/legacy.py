@@ -1,0 +1,179 @@
+"""The original client's flags, spoken with today's verbs: ``anubis --submit f.toml --watch``.
+
+One table says what each flag becomes. Flags about the endpoint of a service are understood and
+declined, since this version runs benchmarks itself. Pure: words in, commands out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import enum
+from collections.abc import Iterator, Mapping, Sequence
+
+from anubis.domain.errors import UserError
+
+
+class Takes(enum.Enum):
+    """Whether a flag is followed by a value."""
+
+    NOTHING = enum.auto()
+    MAYBE = enum.auto()  #: a run, else the last one
+    VALUE = enum.auto()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Flag:
+    """What an original flag becomes."""
+
+    takes: Takes = Takes.NOTHING
+    verb: tuple[str, ...] = ()  #: the command it becomes; empty: it only changes others
+    options: tuple[str, ...] = ()  #: after the value
+    declined: str = ""  #: why it is not done, and what to do instead
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Given:
+    """A flag as found on the command line."""
+
+    name: str
+    flag: Flag
+    value: str | None
+
+
+_EMBEDDED = "this version runs benchmarks on this machine itself and needs no service"
+_FETCH = Flag(declined=f"{_EMBEDDED}; there is nothing to fetch or replace")
+_ENDPOINT = Flag(takes=Takes.MAYBE, declined=_EMBEDDED)
+_CLIENT_ID = Flag(takes=Takes.MAYBE, declined=f"{_EMBEDDED}; there is no client id to give it")
+_MODIFIER = Flag()
+_CANCEL = Flag(takes=Takes.VALUE, verb=("cancel",))
+_PURGE = Flag(takes=Takes.VALUE, verb=("purge",))
+_SHOW = Flag(takes=Takes.MAYBE, verb=("show-descriptor",))
+_WRITE = Flag(takes=Takes.MAYBE, verb=("show-descriptor",), options=("--write", "descriptor.toml"))
+_RESULTS = Flag(takes=Takes.MAYBE, verb=("logs",), options=("--stream", "stdout"))
+_INSPECT = Flag(
+    takes=Takes.VALUE,
+    declined="events have numbers here, not message ids; 'anubis status RUN --json' shows them all",
+)
+
+FLAGS: Mapping[str, Flag] = {
+    "--submit": Flag(takes=Takes.VALUE, verb=("submit",)),
+    "--status": Flag(takes=Takes.MAYBE, verb=("status",)),
+    "--watch": Flag(verb=("watch",)),
+    "--results": _RESULTS,
+    "--result": _RESULTS,
+    "--cancel": _CANCEL,
+    "--abort": _CANCEL,
+    "--purge": _PURGE,
+    "--cancel*": _PURGE,
+    "--abort*": _PURGE,
+    "--show-descriptor": _SHOW,
+    "--show-desc": _SHOW,
+    "--write-descriptor": _WRITE,
+    "--write-desc": _WRITE,
+    "--history": Flag(verb=("history",)),
+    "--last-action-id": Flag(verb=("list",), options=("--limit", "1", "--ids")),
+    "--version": Flag(verb=("version",)),
+    "-v": Flag(verb=("version",)),
+    "--help": Flag(verb=("--help",)),
+    "-h": Flag(verb=("--help",)),
+    "--banner": Flag(verb=("version",)),
+    "--check-prerequisites": Flag(verb=("doctor",)),
+    # Modifiers. Ours always stops watching at the end, caches nothing and asks nothing.
+    "--terminate": _MODIFIER,
+    "--tail": _MODIFIER,
+    "--sync-data": _MODIFIER,
+    "--force": _MODIFIER,
+    "--verbose": _MODIFIER,
+    "--debug": _MODIFIER,
+    # Understood, and declined.
+    "--script": Flag(
+        takes=Takes.VALUE,
+        declined="packing scripts is not there yet; a descriptor's command finds files beside it",
+    ),
+    "--inspect": _INSPECT,
+    "-i": _INSPECT,
+    "--register": _ENDPOINT,
+    "--unregister": _ENDPOINT,
+    "--show-registered-service-endpoint": _ENDPOINT,
+    "--show-registered-service-endpoint-history": _ENDPOINT,
+    "--ping": _ENDPOINT,
+    "--ping-service-endpoint": _ENDPOINT,
+    "--get-client-id": _CLIENT_ID,
+    "--set-client-id": _CLIENT_ID,
+    "--unset-client-id": _CLIENT_ID,
+    "--reset-client-id": _CLIENT_ID,
+    "--sync-version": _FETCH,
+    "--upgrade": _FETCH,
+    "--env-setup": Flag(declined=f"{_EMBEDDED}; 'anubis doctor' says whether all is in place"),
+    "--legend": Flag(
+        declined="states are written out in words here, there are no symbols to learn"
+    ),
+}
+"""Every flag of the original client, version 0.6.2."""
+
+WANTS_TRACEBACK = "--debug"
+
+
+def is_legacy(arguments: Sequence[str]) -> bool:
+    """Whether a command line is in the original spelling: it starts with a flag, not a verb."""
+    return bool(arguments) and arguments[0].startswith("-") and arguments[0] not in ("-h", "--help")
+
+
+def translate(arguments: Sequence[str]) -> list[list[str]]:
+    """Give the commands to call, in order. Raises UserError for what cannot be done."""
+    given = list(_read(arguments))
+    for item in given:
+        if item.flag.declined:
+            raise UserError(f"{item.name}: {item.flag.declined}")
+    commands = [_command(item) for item in given if item.flag.verb]
+    if not commands:
+        raise UserError(f"{' '.join(arguments)}: nothing to do; 'anubis --help' lists the commands")
+    return _joined(commands)
+
+
+def _read(arguments: Sequence[str]) -> Iterator[Given]:
+    words = list(arguments)
+    while words:
+        name, assigned, value = words.pop(0).partition("=")
+        flag = FLAGS.get(name)
+        if flag is None:
+            raise UserError(_unknown(name))
+        if assigned:
+            yield Given(name=name, flag=flag, value=value)
+        elif flag.takes is not Takes.NOTHING and words and not words[0].startswith("-"):
+            yield Given(name=name, flag=flag, value=words.pop(0))
+        else:
+            yield Given(name=name, flag=flag, value=None)
+
+
+def _command(item: Given) -> list[str]:
+    if item.flag.takes is Takes.VALUE and not item.value:
+        raise UserError(f"{item.name}: a value is missing")
+    value = [item.value] if item.value else []
+    return [*item.flag.verb, *value, *item.flag.options]
+
+
+def _joined(commands: list[list[str]]) -> list[list[str]]:
+    """Make one command of a submission, or a status, and the watching that belongs to it."""
+    verbs = [command[0] for command in commands]
+    for verb in ("submit", "status"):
+        if verbs.count(verb) > 1:
+            raise UserError(f"--{verb}: give it once; for several, call 'anubis {verb}' for each")
+    if "watch" in verbs and ("submit" in verbs or "status" in verbs):
+        main = commands[verbs.index("submit" if "submit" in verbs else "status")]
+        main = [*main, "--watch"] if main[0] == "submit" else ["watch", *main[1:]]
+    elif "submit" in verbs and "status" in verbs:
+        main = [*commands[verbs.index("submit")], "--status"]
+    else:
+        return commands
+    rest = [command for command in commands if command[0] not in ("watch", "status", "submit")]
+    return [main, *rest]
+
+
+def _unknown(name: str) -> str:
+    if not name.startswith("-"):
+        return f"{name!r} follows no flag that takes a value; 'anubis --help' lists the commands"
+    close = difflib.get_close_matches(name, FLAGS, n=1)
+    hint = f"did you mean {close[0]}?" if close else "'anubis --help' lists the commands"
+    return f"no such flag: {name} ({hint})"

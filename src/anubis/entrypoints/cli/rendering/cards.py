@@ -1,0 +1,120 @@
+"""A run on one screen: where it stands (``status``), or how it ended (``results``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from anubis.domain.event import Event, EventKind
+from anubis.domain.metric import Summary
+from anubis.domain.run import Run, RunState
+from anubis.entrypoints.cli.rendering import measurements, states, text
+from anubis.entrypoints.cli.rendering.columns import Cell, painted
+
+_UNHAPPY = frozenset({RunState.FAILED, RunState.ERROR, RunState.CANCELED})
+
+
+def status(run: Run, events: Sequence[Event], now: datetime) -> str:
+    """Where a run stands, its facts and its story."""
+    facts = [
+        ("run", run.id),
+        ("engine", run.engine),
+        ("submitted", _when(run.submitted_at, now) + f" by {text.printable(run.submitter)}"),
+        ("started", _when(run.started_at, now)),
+        ("ended", _when(run.ended_at, now)),
+        ("cancel", _when(run.cancel_requested_at, now)),
+        ("labels", ", ".join(f"{key}={value}" for key, value in run.labels)),
+        ("family", run.family or ""),
+        ("descriptor", f"sha256 {run.descriptor_sha[:12]}"),
+    ]
+    parts = [*_head(run, now), "", *_facts(facts), ""]
+    parts += [*_story(events), "", *_next(run, Hints.STATUS)]
+    return _page(parts)
+
+
+def results(run: Run, summaries: Sequence[Summary], now: datetime) -> str:
+    """How a run ended, what it measured, and where to look next."""
+    parts = [*_head(run, now), *_last_lines(run), ""]
+    if summaries:
+        parts += [measurements.metrics_table(summaries).rstrip("\n"), ""]
+    elif run.state.is_terminal:
+        parts += ["  no metrics were reported", ""]
+    return _page([*parts, *_next(run, Hints.RESULTS)])
+
+
+def event_line(event: Event) -> str:
+    """One event: time of day, what sort, and the sentence."""
+    at = painted(Cell(text=event.at.astimezone().strftime("%H:%M:%S"), dim=True))
+    return f"{at}  {_sort(event)}  {text.printable(event.message)}"
+
+
+class Hints:
+    """Where to look next, by situation: command and what it shows."""
+
+    STATUS = (("results", "the outcome and the metrics"), ("logs", "everything it printed"))
+    RESULTS = (("logs", "everything it printed"), ("metrics --csv", "every sample"))
+    ACTIVE = (("watch", "follow it live"), ("cancel", "stop it"))
+
+
+def _sort(event: Event) -> str:
+    to = event.data.get("to")
+    if event.kind is EventKind.STATE and to in RunState.__members__:
+        state = RunState[str(to)]
+        return painted(Cell(text=f"{state:<9}", colour=states.colour(state)))
+    if event.kind is EventKind.WARNING:
+        return painted(Cell(text=f"{'warning':<9}", colour="yellow"))
+    word = "cancel" if event.kind is EventKind.CANCEL_REQUESTED else event.kind.value
+    return f"{word:<9}"
+
+
+def _story(events: Sequence[Event]) -> list[str]:
+    return [f"  {event_line(event)}" for event in events]
+
+
+def _head(run: Run, now: datetime) -> list[str]:
+    reason = [f"  {text.printable(run.outcome.reason)}"] if run.outcome else []
+    return [states.headline(run, now), *reason]
+
+
+def _last_lines(run: Run) -> list[str]:
+    if run.outcome is None or run.state not in _UNHAPPY or not run.outcome.last_lines:
+        return []
+    bar = painted(Cell(text="│", colour=states.colour(run.state)))
+    return ["", *(f"  {bar} {text.printable(line)}" for line in run.outcome.last_lines)]
+
+
+def _facts(facts: Sequence[tuple[str, str]]) -> list[str]:
+    return [
+        f"  {painted(Cell(text=f'{name:<10}', dim=True))}  {value}"
+        for name, value in facts
+        if value
+    ]
+
+
+def _next(run: Run, hints: Sequence[tuple[str, str]]) -> list[str]:
+    if not run.state.is_terminal:
+        hints = Hints.ACTIVE
+    calls = [_call(run, command) for command, _ in hints]
+    cells = max(map(len, calls))
+    return [
+        painted(Cell(text=f"  {call:<{cells}}  {shows}", dim=True))
+        for call, (_, shows) in zip(calls, hints, strict=True)
+    ]
+
+
+def _call(run: Run, command: str) -> str:
+    verb, *options = command.split()
+    return " ".join(["anubis", verb, states.short(run.id), *options])
+
+
+def _when(at: datetime | None, now: datetime) -> str:
+    return "" if at is None else f"{text.moment(at)} ({text.age(at, now)})"
+
+
+def _page(parts: Sequence[str]) -> str:
+    """Join the parts, with never more than one empty line in a row."""
+    lines: list[str] = []
+    for part in parts:
+        if part or (lines and lines[-1]):
+            lines.append(part)
+    return "\n".join(lines).rstrip("\n") + "\n"

@@ -1,0 +1,33 @@
+"""Lines of a run's output, for reading; ``logs`` prints the bytes themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from anubis.domain.logline import LogLine
+from anubis.domain.observation import Stream
+from anubis.entrypoints.cli.rendering import shapes, text
+from anubis.entrypoints.cli.rendering.columns import Cell, painted
+
+_LONGEST = 500
+"""Cells of a line in an excerpt. Some programs write megabytes without a newline."""
+
+
+def excerpt(lines: Sequence[LogLine]) -> str:
+    """Some lines behind a bar, safe to show on a terminal."""
+    return "\n" + "".join(f"  {_bar(line.stream)} {readable(line.text)}\n" for line in lines)
+
+
+def readable(raw: bytes) -> str:
+    """A line as text; of a line that overwrote itself, what was visible at last."""
+    whole = raw.decode("utf-8", "replace").rstrip("\r\n").rpartition("\r")[2]
+    return text.printable(text.shortened(whole[: 4 * _LONGEST], _LONGEST))
+
+
+def stamp(line: LogLine) -> bytes:
+    """What ``--timestamps`` puts before a line."""
+    return f"{shapes.iso(line.at)} ".encode()
+
+
+def _bar(stream: Stream) -> str:
+    return painted(Cell(text="│", colour="red" if stream is Stream.STDERR else "", dim=True))

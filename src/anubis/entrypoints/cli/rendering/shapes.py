@@ -1,0 +1,249 @@
+"""The JSON that ``--json`` prints. Field names are a promise: see ``docs/reference/cli.md``."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TypedDict
+
+from anubis.domain.document import Document
+from anubis.domain.event import Event, Scalar
+from anubis.domain.logline import LogLine
+from anubis.domain.metric import Summary
+from anubis.domain.problem import Problem
+from anubis.domain.run import Outcome, Run, RunId
+
+
+class OutcomeShape(TypedDict):
+    """How a run ended."""
+
+    state: str
+    reason: str
+    unit: str | None
+    exit_code: int | None
+    signal: int | None
+    last_lines: list[str]
+
+
+class RunShape(TypedDict):
+    """A run. Moments are ISO 8601 in UTC; ``elapsed_seconds`` counts from the program's start."""
+
+    id: str
+    state: str
+    benchmark: str
+    engine: str
+    descriptor_sha: str
+    submitter: str
+    labels: dict[str, str]
+    family: str | None
+    submitted_at: str
+    state_since: str
+    started_at: str | None
+    ended_at: str | None
+    cancel_requested_at: str | None
+    elapsed_seconds: float
+    outcome: OutcomeShape | None
+
+
+class EventShape(TypedDict):
+    """Something that happened to a run."""
+
+    number: int
+    at: str
+    kind: str
+    message: str
+    data: Mapping[str, Scalar]
+
+
+class MetricShape(TypedDict):
+    """The statistics of one series. A value that is no finite number is null."""
+
+    unit: str
+    name: str
+    source: str
+    units: str
+    count: int
+    mean: float | None
+    median: float | None
+    min: float | None
+    max: float | None
+    std: float | None
+    p90: float | None
+    p95: float | None
+    p99: float | None
+    first: float | None
+    last: float | None
+
+
+class ProblemShape(TypedDict):
+    """Something wrong with a descriptor."""
+
+    file: str
+    line: int
+    column: int
+    field: str
+    found: str
+    expected: str
+    hint: str
+    severity: str
+
+
+class DocumentShape(TypedDict):
+    """A descriptor as it was submitted. Bytes that are not UTF-8 are replaced."""
+
+    run: str
+    name: str
+    directory: str
+    sha: str
+    content: str
+
+
+class LineShape(TypedDict):
+    """A line of output. Bytes that are not UTF-8 are replaced."""
+
+    number: int
+    at: str
+    unit: str
+    stream: str
+    text: str
+
+
+class SnapshotShape(TypedDict):
+    """A run with what happened to it and what was measured: ``status``, ``watch``, ``results``."""
+
+    run: RunShape
+    events: list[EventShape]
+    metrics: list[MetricShape]
+
+
+def line(value: object) -> str:
+    """One JSON text on one line, with its newline."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def snapshot(
+    run: Run, events: Sequence[Event], summaries: Sequence[Summary], now: datetime
+) -> SnapshotShape:
+    """A run and what belongs to it."""
+    return SnapshotShape(
+        run=run_shape(run, now),
+        events=[event_shape(event) for event in events],
+        metrics=[metric_shape(summary) for summary in summaries],
+    )
+
+
+def run_shape(run: Run, now: datetime) -> RunShape:
+    """A run as it is at ``now``."""
+    return RunShape(
+        id=run.id,
+        state=run.state.value,
+        benchmark=run.benchmark,
+        engine=run.engine,
+        descriptor_sha=run.descriptor_sha,
+        submitter=run.submitter,
+        labels=dict(run.labels),
+        family=run.family,
+        submitted_at=iso(run.submitted_at),
+        state_since=iso(run.state_since),
+        started_at=_maybe(run.started_at),
+        ended_at=_maybe(run.ended_at),
+        cancel_requested_at=_maybe(run.cancel_requested_at),
+        elapsed_seconds=run.elapsed(now).total_seconds(),
+        outcome=_outcome(run.outcome),
+    )
+
+
+def _outcome(outcome: Outcome | None) -> OutcomeShape | None:
+    if outcome is None:
+        return None
+    return OutcomeShape(
+        state=outcome.state.value,
+        reason=outcome.reason,
+        unit=outcome.unit,
+        exit_code=outcome.exit_code,
+        signal=outcome.signal,
+        last_lines=list(outcome.last_lines),
+    )
+
+
+def event_shape(event: Event) -> EventShape:
+    """An event."""
+    return EventShape(
+        number=event.number,
+        at=iso(event.at),
+        kind=event.kind.value,
+        message=event.message,
+        data=dict(event.data),
+    )
+
+
+def metric_shape(summary: Summary) -> MetricShape:
+    """A summary."""
+    return MetricShape(
+        unit=summary.key.unit,
+        name=summary.key.name,
+        source=summary.key.source.value,
+        units=summary.units,
+        count=summary.count,
+        mean=_finite(summary.mean),
+        median=_finite(summary.median),
+        min=_finite(summary.minimum),
+        max=_finite(summary.maximum),
+        std=_finite(summary.std),
+        p90=_finite(summary.p90),
+        p95=_finite(summary.p95),
+        p99=_finite(summary.p99),
+        first=_finite(summary.first),
+        last=_finite(summary.last),
+    )
+
+
+def problem_shape(problem: Problem) -> ProblemShape:
+    """A problem."""
+    return ProblemShape(
+        file=problem.file,
+        line=problem.line,
+        column=problem.column,
+        field=problem.field,
+        found=problem.found,
+        expected=problem.expected,
+        hint=problem.hint,
+        severity=problem.severity.value,
+    )
+
+
+def document_shape(run_id: RunId, document: Document) -> DocumentShape:
+    """The descriptor of a run."""
+    return DocumentShape(
+        run=run_id,
+        name=document.name,
+        directory=document.directory,
+        sha=document.sha,
+        content=document.content.decode("utf-8", "replace"),
+    )
+
+
+def line_shape(line: LogLine) -> LineShape:
+    """A line of output, without the newline at its end."""
+    return LineShape(
+        number=line.number,
+        at=iso(line.at),
+        unit=line.unit,
+        stream=line.stream.value,
+        text=line.text.decode("utf-8", "replace").removesuffix("\n"),
+    )
+
+
+def iso(at: datetime) -> str:
+    """ISO 8601 in UTC, always with microseconds, so that texts sort like the moments."""
+    return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _maybe(at: datetime | None) -> str | None:
+    return None if at is None else iso(at)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,48 @@
+"""A run as lines of text, one per change: for pipes, files and plain terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from anubis.domain.event import Event
+from anubis.domain.metric import MetricSource, Summary
+from anubis.entrypoints.cli.rendering import cards, measurements, text
+
+PAUSE = timedelta(seconds=5)
+"""Between two lines of metric values: enough for a log file to show that a run is alive."""
+
+
+class Story:
+    """Remembers what was told, so that only changes are."""
+
+    def __init__(self) -> None:
+        self._told_at: datetime | None = None
+        self._told = ""
+
+    def lines(
+        self, events: Sequence[Event], summaries: Sequence[Summary], now: datetime
+    ) -> list[str]:
+        """What is new, oldest first."""
+        return [cards.event_line(event) for event in events] + self._values(summaries, now)
+
+    def _values(self, summaries: Sequence[Summary], now: datetime) -> list[str]:
+        values = newest_values(summaries)
+        too_soon = self._told_at is not None and now - self._told_at < PAUSE
+        if not values or values == self._told or too_soon:
+            return []
+        self._told, self._told_at = values, now
+        return [f"{now.astimezone():%H:%M:%S}  metrics    {values}"]
+
+
+def newest_values(summaries: Sequence[Summary]) -> str:
+    """The newest value of each of the user's metrics: ``loss=0.23  accuracy=0.91``."""
+    own = [one for one in summaries if one.key.source is not MetricSource.RESOURCE]
+    with_unit = measurements.several_units(own)
+    return "  ".join(_value(summary, with_unit=with_unit) for summary in own)
+
+
+def _value(summary: Summary, *, with_unit: bool) -> str:
+    unit = f"{summary.key.unit}/" if with_unit else ""
+    name = text.printable(f"{unit}{summary.key.name}")
+    return f"{name}={text.amount(summary.last, summary.units)}"

@@ -1,0 +1,51 @@
+"""The table of contents: every verb, where it lives, and the line that ``--help`` shows.
+
+Plain tuples and no imports, because ``anubis --help`` reads this before anything else is loaded.
+A test holds each line against the command's own help.
+"""
+
+from __future__ import annotations
+
+SECTIONS = (
+    (
+        "Run a benchmark",
+        (
+            ("run", "running", "Run a benchmark, show it live and print its results."),
+            ("submit", "running", "Hand in a benchmark and return at once with its id."),
+            ("watch", "watching", "Follow a run until it ends."),
+            ("cancel", "stopping", "Ask runs to stop."),
+            ("purge", "stopping", "Stop runs if need be, and forget all about them."),
+        ),
+    ),
+    (
+        "Look at runs",
+        (
+            ("status", "status", "Show where a run stands and what happened to it."),
+            ("list", "listing", "List runs, newest first."),
+            ("logs", "logs", "Print the output of a run, byte for byte."),
+            ("metrics", "metrics", "Show the metrics of a run, or print every sample."),
+            ("results", "results", "Show the outcome, the metrics and the end of the output."),
+            ("history", "listing", "List your submissions, oldest first."),
+            ("show-descriptor", "show_descriptor", "Print the exact descriptor of a run."),
+        ),
+    ),
+    (
+        "Write descriptors",
+        (
+            ("init", "descriptors", "Write a commented descriptor to start from."),
+            ("validate", "validating", "Check descriptors and explain every problem."),
+            ("schema", "descriptors", "Print the JSON Schema of descriptors, for editors."),
+        ),
+    ),
+    (
+        "Look after the machine",
+        (
+            ("doctor", "doctor", "Check this machine and say what to mend."),
+            ("version", "version", "Show the version."),
+        ),
+    ),
+)
+"""Sections of ``(title, verbs)``; a verb is ``(name, module in commands, what it does)``."""
+
+HIDDEN = (("runtime", "runtime", "Serve the runs of this home in the background."),)
+"""Verbs that our own programs use."""
