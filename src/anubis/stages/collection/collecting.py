@@ -38,8 +38,8 @@ INLINE_BYTES = 64 * 1024
 MOST_PENDING = 65_536
 """Samples held back at most: one MiB."""
 
-MOST_SORTED = 20_000_000
-"""Values of one series sorted for exact percentiles: 160 MB. Beyond, a regular sample serves."""
+MOST_SORTED = 10_000_000
+"""Values of one series sorted for exact percentiles: 80 MB. Beyond, a regular sample serves."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
