@@ -79,9 +79,17 @@ class ZygoteLink:
         answer = self._answers.get(run_id)
         if answer is None:
             answer = self._answers[run_id] = loop.create_future()
-            await loop.sock_sendall(line, f"start {run_id}\n".encode())
+            await self._send(line, f"start {run_id}\n")
         async with asyncio.timeout(ANSWER_SECONDS):
             return await asyncio.shield(answer)
+
+    async def _send(self, line: socket.socket, message: str) -> None:
+        try:
+            await asyncio.get_running_loop().sock_sendall(line, message.encode())
+        except OSError:
+            if self._socket is line:  # dead, and we heard it here first
+                self._lose()
+            raise
 
     async def _connected(self) -> socket.socket:
         async with self._starting:
