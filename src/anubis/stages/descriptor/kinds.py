@@ -160,15 +160,16 @@ def choice(
     return Scalar(
         expected=f"one of {wording.listed(names)}",
         convert=convert,
-        schema=_choice_schema(names, list(older)),
+        schema=_choice_schema(names, list(older), ignore_case=ignore_case),
     )
 
 
-def _choice_schema(names: Sequence[str], older: Sequence[str]) -> Schema:
-    if not older:
-        return {"enum": list(names)}
-    deprecated = [{"const": name, "deprecated": True} for name in older]
-    return {"anyOf": [{"enum": list(names)}, *deprecated]}
+def _choice_schema(names: Sequence[str], older: Sequence[str], *, ignore_case: bool) -> Schema:
+    others: list[Schema] = [{"const": name, "deprecated": True} for name in older]
+    if ignore_case:  # JSON Schema has no flag for it
+        letters = ("".join(f"[{char.upper()}{char}]" for char in name) for name in names)
+        others.append({"type": "string", "pattern": f"^({'|'.join(letters)})$"})
+    return {"anyOf": [{"enum": list(names)}, *others]} if others else {"enum": list(names)}
 
 
 def frozen(value: object) -> TomlValue:

@@ -187,7 +187,7 @@ SCHEDULE: Final = Scalar(
     schema={
         "anyOf": [
             {"enum": [SINGLE_RUN, *_MACROS]},
-            {"type": "string", "pattern": r"^\s*\S+(\s+\S+){4}\s*$"},
+            {"type": "string", "pattern": r"^\s*(single_run|@[A-Za-z]+|\S+(\s+\S+){4})\s*$"},
         ]
     },
 )
@@ -241,7 +241,7 @@ def _checksum(value: object, place: Place) -> str:
 CHECKSUM: Final = Scalar(
     expected="32 hexadecimal digits, or an algorithm and digits such as sha256:…",
     convert=_checksum,
-    schema={"type": "string", "pattern": _CHECKSUM},
+    schema={"anyOf": [{"pattern": _CHECKSUM}, {"deprecated": True}], "type": "string"},
 )
 
 

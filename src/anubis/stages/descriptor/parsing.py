@@ -12,6 +12,7 @@ from anubis.stages.descriptor import reading
 from anubis.stages.descriptor.grammar import DESCRIPTOR
 from anubis.stages.descriptor.layout import ROOT
 from anubis.stages.descriptor.reporting import Place, Report
+from anubis.stages.descriptor.walking import homes
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,7 +29,7 @@ def parse(document: Document) -> Parsed:
     Raises DescriptorInvalid with every problem, in the order of the file, and nothing else.
     """
     values, layout = reading.read(document)
-    report = Report(document.name, layout)
+    report = Report(document.name, layout, homes())
     descriptor = DESCRIPTOR.read(values, Place(path=ROOT, report=report))
     if report.has_errors:
         raise DescriptorInvalid(report.errors)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from anubis.domain.problem import Problem, Severity
@@ -17,9 +19,12 @@ MAX_PROBLEMS: Final = 200
 class Report:
     """The problems found so far, in the order of the file."""
 
-    def __init__(self, file: str, layout: Layout) -> None:
+    def __init__(
+        self, file: str, layout: Layout, homes: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.file = file
         self.layout = layout
+        self.homes = homes  #: for every known key, the table where it belongs
         self._errors: list[Problem] = []
         self._warnings: list[Problem] = []
         self._untold = 0

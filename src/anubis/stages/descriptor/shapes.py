@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -93,7 +93,7 @@ class Table:
     def _refuse_key(self, name: str, place: Place) -> None:
         names = [key.name for key in self.keys]
         # Comparing spellings is slow; once nothing more is told, nothing more is compared.
-        hint = "" if place.report.is_full else wording.did_you_mean(name, names)
+        hint = "" if place.report.is_full else _hint(name, names, place.report.homes)
         expected = f"one of {', '.join(names)}"
         place.refuse_key(f"unknown key {wording.quoted(name)}", expected, hint)
 
@@ -112,6 +112,16 @@ class Table:
             "additionalProperties": False,
         }
         return schema | _required_schema(self.keys)
+
+
+def _hint(name: str, names: Sequence[str], homes: Mapping[str, str]) -> str:
+    """What was probably meant: a key of this table by its last word, another table's, a slip."""
+    for known in names:
+        if known.endswith(f"_{name}"):
+            return f"did you mean '{known}'?"
+    if name in homes:
+        return f"'{name}' belongs to {homes[name]}"
+    return wording.did_you_mean(name, names)
 
 
 def _key_schema(key: Key) -> Schema:
