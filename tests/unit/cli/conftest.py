@@ -14,6 +14,8 @@ from anubis.adapters.log_store.memory import MemoryLogStore
 from anubis.adapters.run_store.memory import MemoryRunStore
 from anubis.adapters.series_store.memory import MemorySeriesStore
 from anubis.bootstrap.application import Application
+from anubis.domain.document import Document
+from anubis.domain.observation import Stream
 from anubis.domain.run import Run, RunId, RunState, WorkerId
 from anubis.entrypoints.cli import lazy
 from anubis.ports.engine import Capabilities
@@ -69,9 +71,9 @@ class World:
 
         return asyncio.run(done())
 
-    def add(self, run: Run, *, content: bytes = b'spec_version = "0.1.0"\n') -> RunId:
-        document = builders.a_document(content)
-        self.do(lambda: self.store.add(run, document, builders.PLAN, "submitted"))
+    def add(self, run: Run, document: Document | None = None) -> RunId:
+        given = document or builders.a_document()
+        self.do(lambda: self.store.add(run, given, builders.PLAN, "submitted"))
         return run.id
 
     def move(self, run_id: RunId, *states: RunState, step: Step | None = None) -> None:
@@ -87,8 +89,6 @@ class World:
         self.move(run_id, *builders.PATH_TO_SUCCESS[:-1], end)
 
     def write(self, run_id: RunId, lines: Sequence[tuple[str, bytes]]) -> None:
-        from anubis.domain.observation import Stream
-
         async def written() -> None:
             writer = await self.logs.writer(run_id)
             for stream, text in lines:

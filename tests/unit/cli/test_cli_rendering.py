@@ -161,7 +161,7 @@ def test_samples_are_csv_with_exact_values() -> None:
 
 def test_of_a_line_that_overwrote_itself_the_end_is_shown() -> None:
     line = LogLine(number=1, at=NOON, unit="b", stream=Stream.STDERR, text=b" 1%\r 99%\r100%\r\n")
-    assert click.unstyle(output.excerpt([line])) == "\n  │ 100%\n"
+    assert click.unstyle(output.excerpt([line])) == "  │ 100%\n"
 
 
 def test_a_verdict_counts_errors_and_old_spellings() -> None:

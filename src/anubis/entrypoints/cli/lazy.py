@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
 import sys
@@ -40,6 +41,15 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of the first word, or say which one may be meant."""
+        word = args[0]
+        if word not in _MODULES and not word.startswith("-"):
+            ctx.fail(f"there is no command {word!r}{_hint(word, self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
     def format_help(
         self,
         ctx: click.Context,  # noqa: ARG002 - click's signature
@@ -57,6 +67,13 @@ class LazyGroup(click.Group):
             forget_stdout()
             raise click.exceptions.Exit(PIPE_CLOSED) from None
         return result
+
+
+def _hint(word: str, verbs: list[str]) -> str:
+    if word.endswith(".toml"):
+        return f"; did you mean 'anubis run {word}'?"
+    close = difflib.get_close_matches(word, verbs, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def forget_stdout() -> None:

@@ -6,17 +6,20 @@ from anubis.bootstrap.application import Application
 from anubis.domain.run import Run, RunId
 from anubis.entrypoints.cli import exits, following, terminal, views
 from anubis.entrypoints.cli.rendering import cards, shapes, states
+from anubis.ports.log_store import LogQuery
 
 _MANY_EVENTS = 10_000
 
 
-async def results(application: Application, run: Run, *, as_json: bool) -> None:
-    """Print how a run ended and what it measured."""
+async def results(application: Application, run: Run, *, as_json: bool, lines: int = 0) -> None:
+    """Print how a run ended, what it measured, and so many lines from the end of its output."""
     if as_json:
         await _as_json(application, run)
         return
     summaries = await application.store.summaries(run.id)
-    terminal.echo(cards.results(run, summaries, application.clock.now()))
+    query = LogQuery(tail=lines)
+    tail = [line async for line in application.logs.lines(run.id, query)] if lines else []
+    terminal.echo(cards.results(run, summaries, application.clock.now(), tail))
 
 
 async def status(application: Application, run: Run, *, as_json: bool) -> None:

@@ -84,6 +84,9 @@ class LineView(SilentView):
     def __init__(self) -> None:
         self._story = Story()
 
+    def __exit__(self, *exception: object) -> None:
+        terminal.echo("\n")  # apart from what comes after
+
     def show(self, snapshot: Snapshot, now: datetime) -> None:
         """Print what is new."""
         for line in self._story.lines(snapshot.events, snapshot.summaries, now):

@@ -21,8 +21,13 @@ def init_command(file: Path, force: bool) -> None:
 
     FILE is descriptor.toml unless you name another; an existing file is left alone.
     """
-    files.write_new(file, template.template().encode(), force=force)
+    files.write_new(file, template.template(_benchmark(file)).encode(), force=force)
     terminal.echo(f"wrote {file}; now: anubis run {file}\n")
+
+
+def _benchmark(file: Path) -> str:
+    """The name of the benchmark: the file's own, or its folder's for a plain descriptor.toml."""
+    return file.stem if file.stem != "descriptor" else file.absolute().parent.name
 
 
 @click.command("schema")

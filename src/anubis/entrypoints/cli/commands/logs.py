@@ -21,14 +21,14 @@ from anubis.ports.log_store import LogQuery
 _PAUSE = 0.2
 """Seconds between looks for new output: soon enough for a person, rare enough for the program."""
 
+_STREAMS = click.Choice([stream.value for stream in Stream])
+
 
 @click.command("logs")
 @options.run_argument
 @click.option("-f", "--follow", is_flag=True, help="Go on until the run ends.")
 @click.option("--unit", "units", multiple=True, metavar="UNIT", help="Only output of this unit.")
-@click.option(
-    "--stream", "streams", multiple=True, type=click.Choice(list(Stream)), help="Only this stream."
-)
+@click.option("--stream", "streams", multiple=True, type=_STREAMS, help="Only this stream.")
 @click.option("--grep", "contains", metavar="TEXT", default="", help="Only lines with this text.")
 @click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N lines.")
 @click.option("--timestamps", is_flag=True, help="Put the moment (UTC) before every line.")

@@ -5,10 +5,7 @@ from __future__ import annotations
 import click
 
 from anubis.bootstrap.application import Application
-from anubis.domain.run import Run
-from anubis.entrypoints.cli import options, session, showing, terminal
-from anubis.entrypoints.cli.rendering import output
-from anubis.ports.log_store import LogQuery
+from anubis.entrypoints.cli import options, session, showing
 
 
 @click.command("results")
@@ -27,16 +24,6 @@ def results_command(opener: session.Opener | None, run: str, lines: int, as_json
 
     async def work(application: Application) -> None:
         found = await application.store.get(await application.store.resolve(run))
-        await showing.results(application, found, as_json=as_json)
-        # A run that failed has shown its last lines as part of its outcome.
-        told = found.outcome is not None and found.outcome.last_lines
-        if lines and not as_json and not told:
-            await _tail(application, found, lines)
+        await showing.results(application, found, as_json=as_json, lines=lines)
 
     session.read(opener, work)
-
-
-async def _tail(application: Application, run: Run, lines: int) -> None:
-    tail = [line async for line in application.logs.lines(run.id, LogQuery(tail=lines))]
-    if tail:
-        terminal.echo(output.excerpt(tail))

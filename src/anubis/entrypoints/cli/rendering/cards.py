@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from anubis.domain.event import Event, EventKind
+from anubis.domain.logline import LogLine
 from anubis.domain.metric import Summary
 from anubis.domain.run import Run, RunState
-from anubis.entrypoints.cli.rendering import measurements, states, text
+from anubis.entrypoints.cli.rendering import measurements, output, states, text
 from anubis.entrypoints.cli.rendering.columns import Cell, painted
 
 _UNHAPPY = frozenset({RunState.FAILED, RunState.ERROR, RunState.CANCELED})
@@ -32,13 +33,20 @@ def status(run: Run, events: Sequence[Event], now: datetime) -> str:
     return _page(parts)
 
 
-def results(run: Run, summaries: Sequence[Summary], now: datetime) -> str:
-    """How a run ended, what it measured, and where to look next."""
+def results(
+    run: Run, summaries: Sequence[Summary], now: datetime, tail: Sequence[LogLine] = ()
+) -> str:
+    """How a run ended, what it measured, the end of its output, and where to look next.
+
+    A run that did not succeed shows the last lines of its outcome instead of ``tail``.
+    """
     parts = [*_head(run, now), *_last_lines(run), ""]
     if summaries:
         parts += [measurements.metrics_table(summaries).rstrip("\n"), ""]
     elif run.state.is_terminal:
         parts += ["  no metrics were reported", ""]
+    if tail and not _last_lines(run):
+        parts += [output.excerpt(tail).rstrip("\n"), ""]
     return _page([*parts, *_next(run, Hints.RESULTS)])
 
 

@@ -70,7 +70,7 @@ def _stopwatch(scene: Scene) -> str:
 
 
 def _metrics(scene: Scene, room: int) -> Table:
-    table = Table.grid(padding=(0, 2), pad_edge=True)
+    table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True, justify="right")
     table.add_column(no_wrap=True)
@@ -81,11 +81,17 @@ def _metrics(scene: Scene, room: int) -> Table:
         is_resource = summary.key.source is MetricSource.RESOURCE
         label = Text(f"  {measurements.label(summary, with_unit=with_unit)}")
         value = Text(measurements.value(summary, summary.last), style="" if is_resource else "bold")
-        trend = Text(sparkline(scene.trends.get(summary.key, ()), _TREND_CELLS), style="cyan")
+        trend = Text(_trend(scene, summary.key), style="cyan")
         table.add_row(label, value, trend, style="dim" if is_resource else "")
     if len(shown) < len(ordered):
         table.add_row(Text(f"  … {len(ordered) - len(shown)} more"), "", "", style="dim")
     return table
+
+
+def _trend(scene: Scene, key: MetricKey) -> str:
+    values = scene.trends.get(key, ())
+    # A flat line says nothing and would draw the eye.
+    return sparkline(values, _TREND_CELLS) if len(set(values)) > 1 else ""
 
 
 class Trends:

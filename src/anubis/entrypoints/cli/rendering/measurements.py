@@ -20,7 +20,7 @@ def ordered(summaries: Sequence[Summary]) -> list[Summary]:
 def label(summary: Summary, *, with_unit: bool) -> str:
     """``throughput (images/s)``; with the unit of the plan before it where there are several."""
     unit = f"{summary.key.unit}/" if with_unit else ""
-    units = f" ({summary.units})" if summary.units and not _is_size(summary) else ""
+    units = f" ({summary.units})" if _needs_units(summary) else ""
     return text.printable(f"{unit}{summary.key.name}{units}")
 
 
@@ -61,6 +61,12 @@ def _row(
         colour = "" if is_resource else "cyan"
         cells.append(Cell(text=trends.get(summary.key, ""), colour=colour, dim=is_resource))
     return cells
+
+
+def _needs_units(summary: Summary) -> bool:
+    """Sizes carry their units along, and names like ``cpu_percent`` say them already."""
+    named = summary.key.name.lower().endswith(f"_{summary.units.lower()}")
+    return bool(summary.units) and not named and not _is_size(summary)
 
 
 def _is_size(summary: Summary) -> bool:

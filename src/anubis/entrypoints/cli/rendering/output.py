@@ -15,7 +15,7 @@ _LONGEST = 500
 
 def excerpt(lines: Sequence[LogLine]) -> str:
     """Some lines behind a bar, safe to show on a terminal."""
-    return "\n" + "".join(f"  {_bar(line.stream)} {readable(line.text)}\n" for line in lines)
+    return "".join(f"  {_bar(line.stream)} {readable(line.text)}\n" for line in lines)
 
 
 def readable(raw: bytes) -> str:
