@@ -129,7 +129,7 @@ class _Pattern:
             self._compiled = re2.compile(f"(?m){definition.pattern}", options)
         except re2.error as error:
             raise errors.UserError(
-                f"The pattern of metric {definition.name!r} is not valid: {error}"
+                f"The pattern of metric {definition.name!r} is not valid: {_reason(error)}"
             ) from error
         if self._compiled.groups > 1:
             raise errors.UserError(
@@ -191,6 +191,13 @@ class _Pattern:
             last_start = start if start == end else -1
             first, last = match.span(self._group)
             yield (excerpt[first:last] if first >= 0 else b""), start
+
+
+def _reason(error: Exception) -> str:
+    """What RE2 says, without the flag that we put in front of the pattern."""
+    said = error.args[0] if error.args else ""
+    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+    return text.replace("(?m)", "", 1)
 
 
 class _Prefilter:
