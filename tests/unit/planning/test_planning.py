@@ -8,6 +8,7 @@ import pytest
 
 from anubis.domain import descriptor as model
 from anubis.domain.errors import UserError
+from anubis.domain.metric import MetricDefinition
 from anubis.domain.plan import Limits, Plan, Unit
 from anubis.ports.engine import Capabilities
 from anubis.stages.planning.planning import Context, plan
@@ -59,6 +60,7 @@ def test_a_single_program_becomes_one_unit_that_decides() -> None:
         ml=model.MachineLearning(
             benchmark_code="$(ANUBIS_PYTHON) train.py", args="--a $(A) --home=${HOME}"
         ),
+        output=model.Output(metrics=(model.Metric(name="loss", units="1", pattern="l=(.*)"),)),
         limits=Limits(running=timedelta(minutes=1)),
     )
     assert plan(descriptor, PROCESS, CONTEXT) == Plan(
@@ -67,6 +69,7 @@ def test_a_single_program_becomes_one_unit_that_decides() -> None:
                 name="benchmark",
                 command=("/opt/python", "train.py", "--a", "inner", "--home=/home/me"),
                 environment={"ANUBIS_PYTHON": "/opt/python", "A": "inner"},
+                inherited={"HOME": "/home/me", "A": "outer"},
                 directory="/here",
                 cpu_affinity=(0, 2),
                 niceness=3,
@@ -74,12 +77,14 @@ def test_a_single_program_becomes_one_unit_that_decides() -> None:
         ),
         deciding="benchmark",
         limits=Limits(running=timedelta(minutes=1)),
+        metrics=(MetricDefinition(name="loss", units="1", pattern="l=(.*)"),),
     )
 
 
 def test_an_engine_with_images_gets_the_image_and_may_get_no_command() -> None:
     (unit,) = plan(described("", image="user/repo:tag"), IMAGES, CONTEXT).units
     assert (unit.image, unit.command) == ("user/repo:tag", ())
+    assert unit.inherited == {}
 
 
 @pytest.mark.parametrize(

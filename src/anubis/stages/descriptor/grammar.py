@@ -26,7 +26,7 @@ from anubis.stages.descriptor.notations import (
     VARIABLE_NAME,
 )
 from anubis.stages.descriptor.patterns import PATTERN
-from anubis.stages.descriptor.probes import ProbeKind
+from anubis.stages.descriptor.probes import ProbeKind, probes_name_a_port
 from anubis.stages.descriptor.shapes import Key, ListOf, MapOf, Table
 
 _PORT: Final = integer(1, 65535)
@@ -314,7 +314,7 @@ _SERVER_ENVIRONMENT: Final = Table(
             formerly=("liveliness_probe",),
         ),
     ),
-    rules=(rules.probes_name_a_port,),
+    rules=(probes_name_a_port,),
 )
 
 _SERVER: Final = Table(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import urllib.parse
+from collections.abc import Mapping
 
 from anubis.domain.descriptor import Probe, ProbeScheme
 from anubis.stages.descriptor import wording
@@ -56,3 +57,21 @@ def _probe(url: str) -> Probe | None:
         return None
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Probe(scheme=ProbeScheme(parts.scheme), port=port, path=path)
+
+
+def probes_name_a_port(table: Mapping[str, object], place: Place) -> None:
+    """A rule: without ports of the server there is no default port for a probe."""
+    if table.get("ports") != []:
+        return
+    for name in ("readiness_probe", "liveness_probe", "liveliness_probe"):
+        if _lacks_a_port(table.get(name)):
+            place.child(name).refuse_absence(
+                "port", "a port", "the server has no ports to take the first of"
+            )
+
+
+def _lacks_a_port(written: object) -> bool:
+    if isinstance(written, str):
+        probe = _probe(written)
+        return probe is not None and probe.port is None
+    return isinstance(written, dict) and "port" not in written

@@ -7,7 +7,7 @@ everything else that is wrong. Whatever has the wrong type is another problem, a
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from anubis.domain.descriptor import Strategy
 from anubis.stages.descriptor import wording
@@ -61,26 +61,9 @@ def a_framework_version_has_a_framework(table: Mapping[str, object], place: Plac
         )
 
 
-def probes_name_a_port(table: Mapping[str, object], place: Place) -> None:
-    """Without ports of the server there is no default port for a probe."""
-    if table.get("ports") != []:
-        return
-    for name, probe in _probes(table):
-        if "port" not in probe:
-            place.child(name).refuse_absence(
-                "port", "a port", "the server has no ports to take the first of"
-            )
-
-
-def _probes(table: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object]]]:
-    for name in ("readiness_probe", "liveness_probe", "liveliness_probe"):
-        probe = table.get(name)
-        if isinstance(probe, dict):
-            yield name, probe
-
-
-def _strategy(table: Mapping[str, object]) -> object:
-    return _at(table, "hardware", "strategy")
+def _strategy(table: Mapping[str, object]) -> str:
+    strategy = _at(table, "hardware", "strategy")
+    return strategy if isinstance(strategy, str) else ""
 
 
 def _at(value: object, *path: str) -> object:

@@ -11,8 +11,9 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from anubis.domain.descriptor import Descriptor, Strategy
+from anubis.domain.descriptor import Descriptor, Metric, Strategy
 from anubis.domain.errors import UserError
+from anubis.domain.metric import MetricDefinition
 from anubis.domain.plan import Plan, Unit
 from anubis.ports.engine import Capabilities
 from anubis.stages.planning.expanding import expanded, undefined
@@ -51,12 +52,22 @@ def plan(descriptor: Descriptor, capabilities: Capabilities, context: Context) -
         name=BENCHMARK,
         command=expanded(words, variables),
         environment=given,
+        inherited={} if capabilities.needs_image else dict(context.environment),
         directory=context.directory or None,
         image=(descriptor.env.docker_image or None) if capabilities.needs_image else None,
         cpu_affinity=descriptor.hardware.cpu_affinity,
         niceness=descriptor.hardware.niceness,
     )
-    return Plan(units=(unit,), deciding=BENCHMARK, limits=descriptor.limits)
+    return Plan(
+        units=(unit,),
+        deciding=BENCHMARK,
+        limits=descriptor.limits,
+        metrics=tuple(_definition(metric) for metric in descriptor.output.metrics),
+    )
+
+
+def _definition(metric: Metric) -> MetricDefinition:
+    return MetricDefinition(name=metric.name, units=metric.units, pattern=metric.pattern)
 
 
 def _words(descriptor: Descriptor) -> tuple[str, ...]:
