@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-import os
+import dataclasses
 import shutil
 from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import timedelta
@@ -19,11 +18,19 @@ from typing import Self
 
 from anubis.adapters.engine.process import following, specifying, watching
 from anubis.adapters.engine.process.capabilities import PROCESS
-from anubis.adapters.engine.process.guardian import files
+from anubis.adapters.engine.process.fingerprinting import Fingerprinter
+from anubis.adapters.engine.process.gpus import GpuBook, Gpus
+from anubis.adapters.engine.process.guardian import files, recovery
 from anubis.adapters.engine.process.link import ZygoteLink
 from anubis.domain.document import Fingerprint
 from anubis.domain.errors import EngineUnavailable, NotPossible
-from anubis.domain.observation import EmittedChunk, EndCause, Observation, OutputChunk
+from anubis.domain.observation import (
+    EmittedChunk,
+    EndCause,
+    Observation,
+    OutputChunk,
+    ResourceReading,
+)
 from anubis.domain.plan import Plan
 from anubis.domain.run import RunId
 
@@ -41,6 +48,9 @@ class ProcessEngine:
         self._link = ZygoteLink(self._directory, revive, self._note_end)
         self._ends: dict[RunId, asyncio.Event] = {}
         self._held: dict[RunId, watching.Pipes] = {}
+        self._gpus = Gpus()
+        self._books: dict[RunId, GpuBook] = {}
+        self._fingerprinter = Fingerprinter(self._directory.parent / "cache", self._gpus)
         self.capabilities = PROCESS
 
     async def __aenter__(self) -> Self:
@@ -89,7 +99,7 @@ class ProcessEngine:
                 ended = await watch.ended()  # first, so that the last turn sees everything
                 async for observation in _read(follower, follower.turn()):
                     watch.note_news()
-                    yield observation
+                    yield await self._with_gpus(run_id, observation)
                 if ended is not None:
                     break
                 await watch.wait(end)
@@ -104,21 +114,23 @@ class ProcessEngine:
         directory = self._run_directory(run_id)
         if not directory.is_dir() or files.has_ended(str(directory)):
             return
-        request = json.dumps({"grace": max(0.0, grace.total_seconds()), "cause": cause}).encode()
-        files.write_durably(str(directory), files.STOP, request, sync=False)
-        # No reader: the shim is not there yet and will look for the file, or is there no more.
-        with contextlib.suppress(OSError):
-            control = os.open(directory / files.CONTROL, os.O_WRONLY | os.O_NONBLOCK)
-            os.write(control, b"\n")
-            os.close(control)
+        try:
+            specifying.write_stop(directory, grace, cause)
+        except FileNotFoundError:  # removed at this moment
+            return
+        except OSError as error:
+            raise EngineUnavailable(f"the request to stop cannot be written: {error}") from error
 
     async def remove(self, run_id: RunId) -> None:
         """See the port. Raises NotPossible while the run goes on."""
         directory = self._run_directory(run_id)
         if not directory.is_dir():
             return
-        if not files.has_ended(str(directory)) and files.was_started(str(directory)):
-            raise NotPossible(f"run {run_id} still goes on; stop it first")
+        if not files.has_ended(str(directory)):
+            if watching.is_guarded(directory):
+                raise NotPossible(f"run {run_id} still goes on; stop it first")
+            with contextlib.suppress(OSError):  # its shim died unseen: leave no process of it
+                await asyncio.to_thread(recovery.recover, str(directory), "the run is removed")
         self._let_go(run_id)
         await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
 
@@ -130,15 +142,23 @@ class ProcessEngine:
 
     async def fingerprint(self, plan: Plan) -> Fingerprint:
         """See the port."""
-        return Fingerprint(
-            machine=json.dumps({"kernel": os.uname().release, "cores": os.cpu_count()}),
-            moment=json.dumps({"load": os.getloadavg(), "units": len(plan.units)}),
-        )
+        return await self._fingerprinter.take(plan)
 
     def _run_directory(self, run_id: RunId) -> Path:
         if not run_id or "/" in run_id or not run_id.isprintable() or run_id.startswith("."):
             raise NotPossible(f"{run_id!r} cannot be the name of a run")
         return self._directory / run_id
+
+    async def _with_gpus(self, run_id: RunId, observation: Observation) -> Observation:
+        """Complete a resource reading by what the GPUs did, when there are any."""
+        if not isinstance(observation, ResourceReading) or not self._gpus.may_exist:
+            return observation
+        book = self._books.get(run_id)
+        if book is None:
+            book = GpuBook(self._run_directory(run_id), self._gpus)
+            self._books[run_id] = book
+        values = await asyncio.to_thread(book.values_for, observation)
+        return dataclasses.replace(observation, gpus=values)
 
     def _note_end(self, run_id: RunId) -> None:
         """The zygote saw a run ending, or died and sees nothing any more."""
@@ -153,6 +173,7 @@ class ProcessEngine:
 
     def _let_go(self, run_id: RunId) -> None:
         self._ends.pop(run_id, None)
+        self._books.pop(run_id, None)
         if pipes := self._held.pop(run_id, None):
             pipes.close()
 

@@ -55,7 +55,7 @@ class ZygoteLink:
 
     def serves(self, run_id: RunId) -> bool:
         """Whether the living zygote will tell us the end of this run."""
-        return run_id in self._serves
+        return run_id in self._serves or run_id in self._answers
 
     async def start(self, run_id: RunId) -> None:
         """Have a shim forked for this run.

@@ -1,14 +1,16 @@
-"""Write down what a shim shall run, and make the directory in which it will."""
+"""Write down what a shim shall do, in the directory it shares with us."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+from datetime import timedelta
 from pathlib import Path
 
 from anubis.adapters.engine.process.guardian import files
 from anubis.domain.errors import NotPossible
+from anubis.domain.observation import EndCause
 from anubis.domain.plan import Plan, Unit
 from anubis.domain.run import RunId
 
@@ -58,3 +60,17 @@ def _environment(directory: Path, run_id: RunId, unit: Unit) -> dict[str, str]:
         "ANUBIS_RUN_ID": run_id,
         "ANUBIS_UNIT": unit.name,
     }
+
+
+def write_stop(directory: Path, grace: timedelta, cause: EndCause) -> None:
+    """Ask the shim to stop its run: a file to be found, then a line that wakes it.
+
+    A shim that is not awake yet looks for the file before it starts the program.
+    """
+    request = {"grace": max(0.0, grace.total_seconds()), "cause": cause.value}
+    files.write_durably(str(directory), files.STOP, json.dumps(request).encode(), sync=False)
+    # Without a reader, the shim is not there yet, or not any more; a full pipe will wake it too.
+    with contextlib.suppress(OSError):
+        control = os.open(directory / files.CONTROL, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(control, "wb", buffering=0) as file:
+            file.write(b"\n")

@@ -67,7 +67,7 @@ class Watch:
         if ended is not None or now < self._look_at:
             return ended
         self._look_at = now + LOOK_SECONDS
-        if _is_guarded(self._directory):
+        if is_guarded(self._directory):
             self._orphaned_at = None
             return None
         if self._orphaned_at is None:
@@ -107,7 +107,7 @@ class Watch:
             self._look_at = 0.0
 
 
-def _is_guarded(directory: Path) -> bool:
+def is_guarded(directory: Path) -> bool:
     """Whether a shim, or somebody who finishes its work, holds the run."""
     if not directory.is_dir():
         return False

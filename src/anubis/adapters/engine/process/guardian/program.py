@@ -8,7 +8,7 @@ import os
 import select
 import signal
 
-from anubis.adapters.engine.process.guardian import files, linux
+from anubis.adapters.engine.process.guardian import files
 
 EXEC_SECONDS = 120
 """A program on a network file system may take long to load; longer than this is a dead mount."""
@@ -58,11 +58,10 @@ class Spec:
 def spawn(spec: Spec, run_directory: str) -> int:
     """Start the program; its process id. Raises NotStarted."""
     report, answer = os.pipe()  # close-on-exec: a successful exec is an end of file
-    shim = os.getpid()
     process = os.fork()
     if process == 0:
         os.close(report)
-        _become(spec, run_directory, shim, answer)
+        _become(spec, run_directory, answer)
     os.close(answer)
     try:
         failure = _await_exec(report, process)
@@ -84,13 +83,10 @@ def _await_exec(report: int, process: int) -> str:
     return os.read(report, 256).decode()
 
 
-def _become(spec: Spec, run_directory: str, shim: int, answer: int) -> None:
+def _become(spec: Spec, run_directory: str, answer: int) -> None:
     """In the child: set everything up and become the program. Never returns."""
     step = "fork"
     try:
-        linux.die_with_parent(signal.SIGKILL)
-        if os.getppid() != shim:  # it died before we asked to be told
-            os._exit(1)
         os.setsid()
         _reset_signals()
         step = "output"
@@ -121,9 +117,16 @@ def _reset_signals() -> None:
 
 
 def _connect(run_directory: str) -> None:
+    """Give the program its streams, open for reading too, as a terminal is.
+
+    The program then keeps its own pipes alive: should shim, zygote and engine be killed together,
+    what it wrote waits in the pipe for whoever comes back, and writing more does not end it with
+    SIGPIPE. For the same reason it does not die with the shim: it is stopped by the zygote, or by
+    the engine that takes the run up, and only then are its pipes drained.
+    """
     null = os.open("/dev/null", os.O_RDONLY)
-    stdout = os.open(f"{run_directory}/{files.STREAMS[0][0]}", os.O_WRONLY)
-    stderr = os.open(f"{run_directory}/{files.STREAMS[1][0]}", os.O_WRONLY)
+    stdout = os.open(f"{run_directory}/{files.STREAMS[0][0]}", os.O_RDWR)
+    stderr = os.open(f"{run_directory}/{files.STREAMS[1][0]}", os.O_RDWR)
     for target, source in enumerate((null, stdout, stderr)):
         os.dup2(source, target)
 

@@ -8,6 +8,7 @@ engine that finds a run whose zygote is gone too. The run's lock lets only one o
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -46,9 +47,10 @@ def _bury(directory: str, reason: str) -> None:
     except FileExistsError:
         book = journal.Journal.reopen(directory)
     run_id = os.path.basename(directory)
+    streams = list(_open_streams(directory))  # first: the program may be the last to hold them
     kill(lambda: marked(run_id, journal.find_started(directory)))
-    for number in range(len(files.STREAMS)):
-        _save(directory, number, book)
+    for channel in streams:
+        _save(channel, book)
     book.close()
     spec = files.read_json(directory, files.SPEC) or {}
     defect = files.read_json(directory, files.DEFECT)
@@ -56,15 +58,18 @@ def _bury(directory: str, reason: str) -> None:
     ending.Ending(str(spec.get("unit", "benchmark")), ending.LOST, message).write(directory)
 
 
-def _save(directory: str, number: int, book: journal.Journal) -> None:
+def _open_streams(directory: str) -> Iterator[channels.Channel]:
+    for number in range(len(files.STREAMS)):
+        # A FIFO is missing when the engine died before it had made everything.
+        with contextlib.suppress(FileNotFoundError):
+            yield channels.Channel(directory, number)
+
+
+def _save(channel: channels.Channel, book: journal.Journal) -> None:
     """Move what is left in a pipe. It is there as long as anybody holds the FIFO open."""
-    try:
-        channel = channels.Channel(directory, number)
-    except FileNotFoundError:  # the engine died before it had made everything
-        return
     channel.resume()
     while channel.has_data() and channel.keep(channels.PIPE_BYTES):
-        book.mark(number, channel.kept)
+        book.mark(channel.number, channel.kept)
     channel.sync()
     channel.close()
 

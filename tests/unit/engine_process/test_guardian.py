@@ -1,0 +1,158 @@
+"""The small parts of the guardian: its words, its weight, its journal and its channels."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import anubis
+from anubis.adapters.engine.process import following
+from anubis.adapters.engine.process.guardian import channels, ending, files, journal, tree
+from anubis.domain.observation import EndCause, OutputChunk, ResourceReading, UnitEnded
+
+SOURCE = str(Path(anubis.__file__).parent.parent)
+
+
+def test_the_guardian_spells_causes_as_the_domain_does() -> None:
+    names = [cause.name for cause in EndCause]
+    assert [getattr(ending, name) for name in names] == [cause.value for cause in EndCause]
+
+
+def test_a_zygote_loads_nothing_heavy() -> None:
+    program = (
+        f"import sys; sys.path.append({SOURCE!r})\n"
+        "import anubis.adapters.engine.process.guardian.zygote\n"
+        "print(*sys.modules)"
+    )
+    answer = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True)
+    loaded = set(answer.stdout.decode().split())
+    assert "json" in loaded
+    heavy = {"asyncio", "dataclasses", "datetime", "inspect", "pathlib", "socket", "typing"}
+    assert loaded & heavy == set()
+    assert not any(name.startswith("anubis.domain") for name in loaded)
+
+
+def an_end(at: int = 0) -> UnitEnded:
+    return UnitEnded(unit="benchmark", at=following.moment(at), cause=EndCause.LOST)
+
+
+def test_only_one_journal_can_be_created(tmp_path: Path) -> None:
+    journal.Journal.create(str(tmp_path)).close()
+    with pytest.raises(FileExistsError):
+        journal.Journal.create(str(tmp_path))
+
+
+def test_a_torn_record_is_skipped_and_cut_off(tmp_path: Path) -> None:
+    book = journal.Journal.create(str(tmp_path))
+    book.started(12, 34)
+    book.close()
+    with (tmp_path / files.JOURNAL).open("ab") as file:
+        file.write(b"torn")
+    follower = following.Follower(tmp_path, "benchmark")
+    assert len(list(follower.turn())) == 1
+    again = journal.Journal.reopen(str(tmp_path))
+    again.reading((1_500_000_000, 1, 2, 3, 4, 5))
+    again.close()
+    [reading] = follower.turn()
+    assert isinstance(reading, ResourceReading)
+    assert (reading.cpu_seconds, reading.memory_bytes, reading.processes) == (1.5, 1, 5)
+    assert journal.find_started(str(tmp_path)) == (12, 34)
+    follower.close()
+
+
+def test_bytes_that_nobody_lived_to_mark_are_seen_at_the_end(tmp_path: Path) -> None:
+    book = journal.Journal.create(str(tmp_path))
+    (tmp_path / "stdout").write_bytes(b"marked, unmarked")
+    book.mark(0, 7)
+    book.close()
+    follower = following.Follower(tmp_path, "benchmark")
+    [marked] = follower.turn()
+    unmarked, ended = follower.rest(an_end())
+    assert isinstance(marked, OutputChunk)
+    assert isinstance(unmarked, OutputChunk)
+    assert (marked.data, unmarked.data) == (b"marked,", b" unmarked")
+    assert ended == an_end()
+    follower.close()
+
+
+def test_a_file_shorter_than_its_marks_does_not_hang(tmp_path: Path) -> None:
+    book = journal.Journal.create(str(tmp_path))
+    (tmp_path / "stdout").write_bytes(b"short")
+    book.mark(0, 100)
+    book.close()
+    follower = following.Follower(tmp_path, "benchmark")
+    assert [o.data for o in follower.turn() if isinstance(o, OutputChunk)] == [b"short"]
+    follower.close()
+
+
+@pytest.fixture
+def channel(tmp_path: Path) -> channels.Channel:
+    os.mkfifo(tmp_path / "stdout.fifo")
+    return channels.Channel(str(tmp_path), 0)
+
+
+@pytest.mark.parametrize("can_splice", [True, False])
+def test_what_is_written_into_a_channel_is_kept_in_its_file(
+    channel: channels.Channel, tmp_path: Path, can_splice: bool
+) -> None:
+    """Also on file systems that cannot splice."""
+    channel._can_splice = can_splice
+    writer = os.open(tmp_path / "stdout.fifo", os.O_WRONLY)
+    for text in (b"one ", b"two ", b"three"):
+        os.write(writer, text)
+        assert channel.has_data()
+        assert channel.keep(100) == len(text)
+    assert not channel.has_data()
+    assert channel.keep(100) == 0
+    assert (tmp_path / "stdout").read_bytes() == b"one two three"
+    os.close(writer)
+    channel.close()
+
+
+def test_a_channel_goes_on_where_a_dead_one_stopped(
+    channel: channels.Channel, tmp_path: Path
+) -> None:
+    (tmp_path / "stdout").write_bytes(b"before ")
+    channel.resume()
+    os.write(channel.fifo, b"after")
+    channel.keep(100)
+    assert (tmp_path / "stdout").read_bytes() == b"before after"
+    channel.close()
+
+
+def test_a_lock_is_held_until_its_descriptor_is_closed(tmp_path: Path) -> None:
+    lock = files.take_lock(str(tmp_path))
+    assert lock is not None
+    assert files.take_lock(str(tmp_path)) is None
+    os.close(lock)
+    again = files.take_lock(str(tmp_path))
+    assert again is not None
+    os.close(again)
+    assert files.take_lock(str(tmp_path / "nowhere")) is None
+
+
+def test_children_of_threads_belong_to_the_tree() -> None:
+    """The kernel lists a child with the thread that started it."""
+    found: list[bool] = []
+
+    def start() -> None:
+        with subprocess.Popen(["sleep", "60"]) as child:
+            found.append(child.pid in tree.descendants(os.getpid()))
+            child.kill()
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    assert found == [True]
+
+
+def test_an_ended_process_that_waits_to_be_reaped_is_not_running() -> None:
+    with subprocess.Popen(["true"]) as child:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert not tree.is_running(child.pid)
+    assert tree.stat(child.pid) is None
