@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import os
 import subprocess
 import sys
 import time
@@ -54,6 +55,8 @@ def main() -> int:
     if options.list:
         print("\n".join(f"{name:<14}{title}" for name, title in known.items()))
         return 0
+    load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    print(f"{cores} cores, load average {load:.1f}{' (not quiet)' if load > cores / 4 else ''}")
     results = []
     for name in _choose(options.names, known):
         print(f"\n=== {name}: {known[name]}\n", flush=True)
