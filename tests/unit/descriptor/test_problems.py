@@ -150,7 +150,8 @@ args = "x"
         ("hardware.strategy = 'inference'", (3, 21), "without a [server] table"),
         ("hardware.strategy = 'client_server'", (3, 21), "without a [server] table"),
         ("server.env.ports = 80\nserver.env.start_command = ''", (3, 20), "a list of ports"),
-        ("[server]", (3, 1), "server.env: found nothing"),
+        ("[server]", (3, 1), "It needs ports and start_command."),
+        ("[[hardware]]", (3, 3), "write [hardware] in single brackets"),
         ("limits.running = '90x'", (3, 18), "units are ms, s, m, h and d"),
         ("limits.running = ''", (3, 18), '"90s", "15m", "2h" or "1d"'),
         ("limits.running = 0", (3, 18), "seconds above zero"),
@@ -237,6 +238,13 @@ def test_a_bad_probe_is_explained(probe: str, words: str) -> None:
             (
                 '2:6: error: found "\\\\d+\\"", expected an escape that TOML knows '
                 "(write the text in single quotes, or every backslash twice)"
+            ),
+        ),
+        (
+            "a.b = 1\na = 2",
+            (
+                '2:1: error: a: found "a" a second time, expected every key and table once '
+                "(the first is on line 1)"
             ),
         ),
         ("x = [1 2]", "1:8: error: found \"2\", expected ',' or ']' in a list"),

@@ -139,7 +139,7 @@ class _Scanner:
         self._guard(path, self.at)
         start = self.at
         spot = Spot(key=key, start=start, end=start)
-        self._note(path, spot)
+        self._note(path, spot, is_value=True)
         if self.text.startswith("[", start):
             self._array(path)
         elif self.text.startswith("{", start):
@@ -210,9 +210,10 @@ class _Scanner:
         self.at = found.end()
         return found.group() if bare else _unquoted(found.group())
 
-    def _note(self, path: Path, spot: Spot) -> None:
+    def _note(self, path: Path, spot: Spot, *, is_value: bool = False) -> None:
+        """Remember a place. A header may follow what only implied its table; a value may not."""
         known = self.spots.get(path)
-        if known is not None and known.is_written:
+        if known is not None and (known.is_written or is_value):
             self.duplicates.append(Duplicate(path=path, first=known.key, second=spot.key))
         elif len(self.spots) < MAX_SPOTS:
             self.spots[path] = spot

@@ -7,8 +7,6 @@ import re
 from datetime import datetime, timedelta
 from typing import Final
 
-from cronsim import CronSim, CronSimError
-
 from anubis.domain.descriptor import GPUS, SINGLE_RUN
 from anubis.stages.descriptor import wording
 from anubis.stages.descriptor.kinds import Scalar, Unacceptable, as_integer, as_text
@@ -167,12 +165,18 @@ def _schedule(value: object, place: Place) -> str:
     if "?" in fields:
         place.deprecate(wording.described(value), "'*' instead of '?'", "same meaning")
         fields = ["*" if field == "?" else field for field in fields]
-    schedule = " ".join(fields)
+    _check_cron(" ".join(fields))
+    return " ".join(fields)
+
+
+def _check_cron(schedule: str) -> None:
+    # Most descriptors run once; they should not pay for the import (a tenth of a start-up).
+    from cronsim import CronSim, CronSimError
+
     try:
         CronSim(schedule, _ANY_TIME)
     except (CronSimError, ValueError) as error:
-        raise Unacceptable(hint=f"{str(error).lower()}") from None
-    return schedule
+        raise Unacceptable(hint=str(error).lower()) from None
 
 
 def _macro(text: str) -> str:

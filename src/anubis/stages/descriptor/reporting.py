@@ -30,12 +30,14 @@ class Report:
         self._untold = 0
 
     def add(self, problem: Problem) -> None:
-        """Keep a problem, or count it when there are too many to tell."""
+        """Keep a problem, unless there are too many of its severity already."""
         kept = self._warnings if problem.severity is Severity.DEPRECATION else self._errors
         if len(kept) < MAX_PROBLEMS:
             kept.append(problem)
-        elif problem.severity is Severity.ERROR:
-            self._untold += 1
+
+    def count(self) -> None:
+        """Note that there is one more error, without telling it."""
+        self._untold += 1
 
     @property
     def is_full(self) -> bool:
@@ -107,6 +109,9 @@ class Place:
         hint: str,
         severity: Severity = Severity.ERROR,
     ) -> None:
+        if severity is Severity.ERROR and self.report.is_full:
+            self.report.count()
+            return
         self.report.add(
             Problem(
                 file=self.report.file,

@@ -49,7 +49,9 @@ class Table:
     def read(self, value: object, place: Place) -> object:
         """Read every key, tell all that is wrong, and make the value if nothing is."""
         if not isinstance(value, dict):
-            place.refuse(wording.described(value), self.expected)
+            hint = f"write [{wording.dotted(place.path)}] in single brackets"
+            is_list = isinstance(value, list)
+            place.refuse(wording.described(value), self.expected, hint if is_list else "")
             return INVALID
         table: dict[str, object] = value
         self._refuse_unknown(table, place)
@@ -66,7 +68,7 @@ class Table:
         if any(name in table for name in (key.name, *key.formerly)):
             return True
         if key.is_required:
-            place.refuse_absence(key.name, key.kind.expected, f"it is required: {key.meaning}")
+            place.refuse_absence(key.name, key.kind.expected, _why_required(key))
         return False
 
     def _read_key(self, key: Key, table: Mapping[str, object], place: Place) -> object:
@@ -112,6 +114,15 @@ class Table:
             "additionalProperties": False,
         }
         return schema | _required_schema(self.keys)
+
+
+def _why_required(key: Key) -> str:
+    """Why a key is missed; for a table also what must be in it, to save a second round."""
+    reason = f"it is required: {key.meaning}"
+    if not isinstance(key.kind, Table):
+        return reason
+    needed = [inner.name for inner in key.kind.keys if inner.is_required]
+    return f"{reason} It needs {' and '.join(needed)}."
 
 
 def _hint(name: str, names: Sequence[str], homes: Mapping[str, str]) -> str:
