@@ -49,6 +49,22 @@ def test_every_relative_link_leads_somewhere(document: Path) -> None:
             assert anchor in _anchors(target), f"{link}: no such heading"
 
 
+def _links(document: Path) -> set[Path]:
+    paths = (link.partition("#")[0] for link in LINK.findall(_prose(document)))
+    return {(document.parent / path).resolve() for path in paths if path and "://" not in path}
+
+
+def test_every_document_can_be_reached_from_the_readme() -> None:
+    reached, pending = set[Path](), [ROOT / "README.md"]
+    while pending:
+        document = pending.pop()
+        reached.add(document)
+        pending += [link for link in _links(document) - reached if link in DOCUMENTS]
+
+    lonely = {file for file in DOCUMENTS if file.is_relative_to(ROOT / "docs")} - reached
+    assert [_name(file) for file in sorted(lonely)] == []
+
+
 def _anubis_calls(line: str) -> list[list[str]]:
     """The arguments of every call of ``anubis`` in one line of shell."""
     calls = []
