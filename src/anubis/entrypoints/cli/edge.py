@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import click
 
 from anubis.domain.errors import AnubisError
-from anubis.entrypoints.cli import exits, lazy, legacy, terminal
+from anubis.entrypoints.cli import exits, lazy, terminal
 
 DEBUG = "ANUBIS_DEBUG"
 
@@ -26,9 +26,10 @@ DEBUG = "ANUBIS_DEBUG"
 def main(arguments: Sequence[str]) -> int:
     """Run one command line, in either spelling."""
     _accept_any_character()
-    debug = bool(os.environ.get(DEBUG)) or _debug_flag(arguments)
+    starts_with_flag = bool(arguments) and arguments[0].startswith("-")
+    debug = os.environ.get(DEBUG) or (starts_with_flag and "--debug" in arguments)
     try:
-        return _run(arguments)
+        return _run_flags(arguments) if starts_with_flag else _run(arguments)
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -43,11 +44,20 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    commands = legacy.translate(arguments) if legacy.is_legacy(arguments) else [list(arguments)]
-    for command in commands:
-        code = lazy.group.main(command, prog_name="anubis", standalone_mode=False)
-        if code:
-            return int(code)
+    code = lazy.group.main(list(arguments), prog_name="anubis", standalone_mode=False)
+    return int(code or 0)
+
+
+def _run_flags(arguments: Sequence[str]) -> int:
+    """The original client's spelling, except where a flag is our own."""
+    # Here and not above: most command lines start with a verb and need no translation.
+    from anubis.entrypoints.cli import legacy
+
+    if not legacy.is_legacy(arguments):
+        return _run(arguments)
+    for command in legacy.translate(arguments):
+        if code := _run(command):
+            return code
     return 0
 
 
@@ -60,10 +70,6 @@ def _explain(error: BaseException) -> int:
     kind = type(error).__name__
     terminal.say(f"anubis: internal error: {kind}: {error} (set {DEBUG}=1 for the traceback)")
     return exits.UNREACHABLE
-
-
-def _debug_flag(arguments: Sequence[str]) -> bool:
-    return legacy.is_legacy(arguments) and legacy.WANTS_TRACEBACK in arguments
 
 
 def _accept_any_character() -> None:

@@ -11,8 +11,8 @@ from typing import Any, Self
 from anubis.bootstrap.application import Application
 from anubis.domain.errors import NotPossible
 from anubis.domain.run import Run, RunId
-from anubis.entrypoints.cli import session
-from anubis.entrypoints.cli.rendering import output
+from anubis.entrypoints.cli import exits, session, showing, terminal, views
+from anubis.entrypoints.cli.rendering import output, states
 from anubis.entrypoints.cli.views import View
 from anubis.ports.log_store import LogQuery
 from anubis.stages.presentation.watching import Snapshot
@@ -119,3 +119,18 @@ def canceling(application: Application, run_id: RunId, view: View) -> Reaction:
         return False
 
     return react
+
+
+async def to_the_end(application: Application, run_id: RunId, *, as_json: bool) -> int:
+    """Follow a run, print its results, and give the exit code that tells how it ended."""
+    hint = "Ctrl-C stops watching; the run goes on"
+    view: View = views.JsonView() if as_json else views.choose(hint)
+    async with Interrupts() as interrupts:
+        with view:
+            ended = await follow(application, run_id, view, interrupts, leave)
+    if ended is None:
+        terminal.say(f"the run goes on: anubis watch {states.short(run_id)}")
+        return exits.INTERRUPTED
+    if not as_json:
+        await showing.results(application, ended, as_json=False)
+    return exits.of(ended.state)

@@ -112,8 +112,6 @@ FLAGS: Mapping[str, Flag] = {
 }
 """Every flag of the original client, version 0.6.2."""
 
-WANTS_TRACEBACK = "--debug"
-
 
 def is_legacy(arguments: Sequence[str]) -> bool:
     """Whether a command line is in the original spelling: it starts with a flag, not a verb."""

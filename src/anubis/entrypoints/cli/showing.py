@@ -1,11 +1,11 @@
-"""What several commands show of a run: its results, its status, or its life to the end."""
+"""What several commands show of a run: its results, or its status."""
 
 from __future__ import annotations
 
 from anubis.bootstrap.application import Application
-from anubis.domain.run import Run, RunId
-from anubis.entrypoints.cli import exits, following, terminal, views
-from anubis.entrypoints.cli.rendering import cards, shapes, states
+from anubis.domain.run import Run
+from anubis.entrypoints.cli import terminal
+from anubis.entrypoints.cli.rendering import cards, shapes
 from anubis.ports.log_store import LogQuery
 
 _MANY_EVENTS = 10_000
@@ -29,21 +29,6 @@ async def status(application: Application, run: Run, *, as_json: bool) -> None:
         return
     events = await application.store.events(run.id, limit=_MANY_EVENTS)
     terminal.echo(cards.status(run, events, application.clock.now()))
-
-
-async def to_the_end(application: Application, run_id: RunId, *, as_json: bool) -> int:
-    """Follow a run, print its results, and give the exit code that tells how it ended."""
-    hint = "Ctrl-C stops watching; the run goes on"
-    view = views.JsonView() if as_json else views.choose(hint)
-    async with following.Interrupts() as interrupts:
-        with view:
-            ended = await following.follow(application, run_id, view, interrupts, following.leave)
-    if ended is None:
-        terminal.say(f"the run goes on: anubis watch {states.short(run_id)}")
-        return exits.INTERRUPTED
-    if not as_json:
-        await results(application, ended, as_json=False)
-    return exits.of(ended.state)
 
 
 async def _as_json(application: Application, run: Run) -> None:

@@ -80,7 +80,7 @@ def submit_command(
         run = (await _submit(application, file, engine)).run
         terminal.echo(_receipt(run, application, as_json=as_json))
         if watch:
-            return await showing.to_the_end(application, run.id, as_json=as_json)
+            return await following.to_the_end(application, run.id, as_json=as_json)
         if status:
             await showing.status(application, run, as_json=as_json)
         return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from anubis.bootstrap.application import Application
-from anubis.entrypoints.cli import options, session, showing
+from anubis.entrypoints.cli import following, options, session
 
 
 @click.command("watch")
@@ -21,6 +21,6 @@ def watch_command(opener: session.Opener | None, run: str, as_json: bool) -> int
 
     async def work(application: Application) -> int:
         run_id = await application.store.resolve(run)
-        return await showing.to_the_end(application, run_id, as_json=as_json)
+        return await following.to_the_end(application, run_id, as_json=as_json)
 
     return session.read(opener, work)
