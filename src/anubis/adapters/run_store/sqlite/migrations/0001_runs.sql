@@ -42,8 +42,10 @@ CREATE INDEX run_by_family ON run (family, id) WHERE family IS NOT NULL;
 CREATE INDEX run_by_descriptor ON run (descriptor_sha);
 
 -- What is being worked on is a handful among millions: leases are found here without the rows.
-CREATE INDEX run_active ON run (id, state, lease_ends, lease_worker) WHERE ended_at IS NULL;
-CREATE INDEX run_urgent ON run (urgent_at, id, state, lease_ends) WHERE ended_at IS NULL;
+-- ended_at, always NULL, is a column because SQLite asks for it although the index implies it.
+CREATE INDEX run_active ON run (id, state, lease_ends, lease_worker, ended_at)
+WHERE ended_at IS NULL;
+CREATE INDEX run_urgent ON run (urgent_at) WHERE ended_at IS NULL;
 
 CREATE TABLE label (
     name  TEXT NOT NULL,
