@@ -5,9 +5,10 @@ that SQLite can build, at about the speed of the compression. It only names cand
 reader looks into the frames. Tokens are runs of ASCII letters and digits and of bytes above
 127, letter case ignored (the ``ascii`` tokenizer).
 
-The text that is searched for may begin and end in the middle of a token of the log. So of its
-own tokens only those with a border on the left are of use; one that touches the end is used as
-a prefix. Text without such a token, like a single word, cannot be looked up.
+The text that is searched for may begin and end in the middle of a token of the log. A token of
+it that touches its end is looked up as a prefix. For one that touches its beginning, all words
+of the log that end with it (or contain it, if it is all there is) are looked up; to this end the
+index lists the distinct tokens that are not mere digits, of which even large logs have few.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ import contextlib
 import os
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from anubis.adapters.log_store.local import files, frame, reading
 
 _TOKEN = re.compile(rb"[0-9A-Za-z\x80-\xff]+")
+_MOST_WORDS = 100
+"""Words looked up for one that is cut off. With more, most frames would be candidates anyway."""
+
 _LONGEST_TOKEN = 1000
 """FTS5 cuts tokens at 32 KiB; far below, a token of ours is the token of the index."""
 
@@ -39,6 +43,7 @@ def build(paths: files.LogFiles) -> None:
             PRAGMA synchronous = OFF;
             PRAGMA page_size = 16384;
             CREATE TABLE log (name BLOB NOT NULL);
+            CREATE TABLE words (word BLOB NOT NULL);
             CREATE VIRTUAL TABLE frames
             USING fts5(text, content='', columnsize=0, detail=none, tokenize='ascii');
             """
@@ -46,6 +51,13 @@ def build(paths: files.LogFiles) -> None:
         with database:
             database.execute("INSERT INTO log (name) VALUES (?)", (log.name,))
             database.executemany("INSERT INTO frames (rowid, text) VALUES (?, ?)", _documents(log))
+            database.execute(
+                "CREATE VIRTUAL TABLE temp.tokens USING fts5vocab(main, 'frames', 'row')"
+            )
+            database.execute(
+                "INSERT INTO words (word) SELECT CAST(term AS BLOB) FROM temp.tokens "
+                "WHERE term GLOB '*[^0-9]*'"
+            )
     _put_in_place(paths)
 
 
@@ -63,36 +75,63 @@ def _put_in_place(paths: files.LogFiles) -> None:
     paths.new_index.rename(paths.index)
 
 
-def candidates(path: Path, log_name: bytes, wanted: bytes) -> list[int] | None:
+def candidates(path: Path, log_name: bytes, wanted: bytes) -> Sequence[int] | None:
     """Positions of the frames that can hold ``wanted``, in order.
 
     None means that all can: there is no index for this log, or it cannot tell.
     """
-    expression = _expression(wanted)
-    if expression is None or not path.exists():
+    if not _TOKEN.search(wanted) or not path.exists():
         return None
     try:
         address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
         with contextlib.closing(sqlite3.connect(address, uri=True)) as database:
             if database.execute("SELECT name FROM log").fetchone() != (log_name,):
                 return None
-            rows = database.execute(
-                "SELECT rowid FROM frames WHERE frames MATCH ? ORDER BY rowid", (expression,)
-            )
-            return [position for (position,) in rows]
+            return _lookup(database, wanted)
     except sqlite3.Error:  # deleted or damaged meanwhile: the log itself is still there
         return None
 
 
-def _expression(wanted: bytes) -> str | None:
-    """The query for all tokens of ``wanted`` that are of use, or None if none is."""
-    terms = []
+def _lookup(database: sqlite3.Connection, wanted: bytes) -> Sequence[int] | None:
+    conditions = []
     for token in _TOKEN.finditer(wanted):
-        if token.start() == 0 or len(token.group()) > _LONGEST_TOKEN:
-            continue
-        try:
-            text = token.group().decode()
-        except UnicodeDecodeError:
-            continue
-        terms.append(f'"{text}"' + ("*" if token.end() == len(wanted) else ""))
-    return " AND ".join(terms) or None
+        at_end = token.end() == len(wanted)
+        if token.start() == 0:
+            words = _words(database, token.group().lower(), anywhere=at_end)
+        else:
+            words = [token.group() + b"*"] if at_end else [token.group()]
+        if words is not None and not words:
+            return ()  # no token of the log fits, so no line does
+        condition = _any_of(words) if words else None
+        if condition is not None:
+            conditions.append(condition)
+    if not conditions:
+        return None
+    rows = database.execute(
+        "SELECT rowid FROM frames WHERE frames MATCH ? ORDER BY rowid", (" AND ".join(conditions),)
+    )
+    return [position for (position,) in rows]
+
+
+def _words(database: sqlite3.Connection, part: bytes, *, anywhere: bool) -> list[bytes] | None:
+    """The words of the log that end with ``part`` or have it anywhere; None if too many do."""
+    if part.isdigit():  # numbers are not listed
+        return None
+    condition = "instr(word, ?)" if anywhere else "substr(word, -length(?1)) = ?1"
+    rows = database.execute(
+        f"SELECT word FROM words WHERE {condition} LIMIT {_MOST_WORDS + 1}",  # noqa: S608 - ours
+        (part,),
+    ).fetchall()
+    return [word for (word,) in rows] if len(rows) <= _MOST_WORDS else None
+
+
+def _any_of(words: Sequence[bytes]) -> str | None:
+    """A condition for frames with one of these, or None if it cannot be expressed."""
+    if any(len(word) > _LONGEST_TOKEN for word in words):
+        return None
+    try:
+        texts = [word.decode() for word in words]
+    except UnicodeDecodeError:
+        return None
+    quoted = [f'"{text.removesuffix("*")}"{"*" * text.endswith("*")}' for text in texts]
+    return f"({' OR '.join(quoted)})"
