@@ -19,6 +19,9 @@ PATIENCE = 10.0
 """Seconds to wait for another process that is writing. Its transactions take milliseconds; ten
 seconds bridge a disk that stalls."""
 
+_BETWEEN_TRIES = 0.001
+"""Seconds. A transaction takes a few milliseconds."""
+
 OLDEST_SQLITE = (3, 37, 0)
 """STRICT tables came with 3.37; Debian 12 and Ubuntu 22.04 have it."""
 
@@ -66,15 +69,33 @@ def _set_up(connection: sqlite3.Connection) -> None:
 
 
 def _enter_wal(connection: sqlite3.Connection) -> None:
-    """Switch to WAL; the switch alone does not honour the busy time-out, so wait here."""
+    """Switch to WAL; the switch alone does not honour SQLite's own waiting."""
+    _patiently(connection, "PRAGMA journal_mode = WAL")
+
+
+def begin(connection: sqlite3.Connection) -> None:
+    """Start a transaction that writes, waiting for other processes that do.
+
+    SQLite's own waiting backs off to 100 ms, and a busy process next door leaves the lock free for
+    far less than that. Beside 64 submitters that never stop, the longest of some 500 waits was
+    1.1 s; asking every millisecond made it 0.1 s.
+    """
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        _patiently(connection, "BEGIN IMMEDIATE")
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
+
+
+def _patiently(connection: sqlite3.Connection, statement: str) -> None:
     give_up_at = time.monotonic() + PATIENCE
     while True:
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(statement)
         except sqlite3.OperationalError as error:
             if primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > give_up_at:
                 raise
-            time.sleep(0.005)
+            time.sleep(_BETWEEN_TRIES)
         else:
             return
 

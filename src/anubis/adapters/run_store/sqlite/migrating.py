@@ -12,6 +12,7 @@ import pathlib
 import sqlite3
 from collections.abc import Iterator, Sequence
 
+from anubis.adapters.run_store.sqlite import connecting
 from anubis.domain import errors
 
 APPLICATION_ID = 0x416E7562
@@ -38,7 +39,7 @@ def is_current(connection: sqlite3.Connection, path: pathlib.Path) -> bool:
 
 def migrate(connection: sqlite3.Connection, path: pathlib.Path) -> None:
     """Apply what is missing. Several processes may call this on one store at the same moment."""
-    connection.execute("BEGIN IMMEDIATE")
+    connecting.begin(connection)
     try:
         if not is_current(connection, path):  # another process may have been first
             _apply_missing(connection)

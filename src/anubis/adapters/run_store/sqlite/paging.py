@@ -47,7 +47,8 @@ def page(connection: sqlite3.Connection, query: RunQuery) -> Sequence[Run]:
     try:
         return reading.runs(connection, _ids(connection, query))[::-1]
     finally:
-        connection.execute("COMMIT")
+        if connection.in_transaction:  # not after an error that ended it
+            connection.execute("COMMIT")
 
 
 def _ids(connection: sqlite3.Connection, query: RunQuery) -> list[RunId]:

@@ -47,16 +47,15 @@ class SqliteRunStore:
 
         Its folder must exist. Raises StoreUnusable or StoreUnavailable with a sentence.
         """
-        connection = connecting.connect(path)
-        store = cls(path, connection)
-        try:
+        with contextlib.closing(connecting.connect(path)) as connection:
             with connecting.explained(path):
                 if not migrating.is_current(connection, path):
                     await asyncio.to_thread(migrating.migrate, connection, path)
-            yield store
-        finally:
-            await store._writer.close()
-            connection.close()
+            store = cls(path, connection)
+            try:
+                yield store
+            finally:
+                await store._writer.close()
 
     def _read(
         self,

@@ -127,7 +127,7 @@ class Writer:
 def _transact(
     connection: sqlite3.Connection, group: Sequence[_Request], path: pathlib.Path
 ) -> None:
-    connection.execute("BEGIN IMMEDIATE")
+    connecting.begin(connection)
     for request in group:
         _attempt(connection, request, path)
     connection.execute("COMMIT")
