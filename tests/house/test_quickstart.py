@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -30,7 +31,9 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
     settings = loading.load(variables)
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         os.kill(int(settings.runtime_pid.read_text()), signal.SIGTERM)
+    give_up = time.monotonic() + 30
     while launching.is_alive(settings.runtime_lock):
+        assert time.monotonic() < give_up, "the runtime does not leave"
         time.sleep(0.02)
 
 
@@ -55,6 +58,13 @@ def _shell(command: str, folder: Path, environment: dict[str, str]) -> str:
     return result.stdout
 
 
+def _undocumented(home: Path) -> list[str]:
+    """What lies in the home and is not in the reference of files."""
+    reference = (ROOT / "docs/reference/files.md").read_text("utf-8")
+    names = {re.sub("-(wal|shm)$", "", file.name) for file in home.iterdir()}
+    return sorted(name for name in names if f"`{name}" not in reference)
+
+
 def test_the_quickstart_works_from_top_to_bottom(
     tmp_path: Path,
     environment: dict[str, str],
@@ -70,6 +80,7 @@ def test_the_quickstart_works_from_top_to_bottom(
         for line in shown:
             assert line in output.splitlines(), f"$ {command}\n{output}"
 
+    assert _undocumented(tmp_path / "home") == []
     assert "step=20 " in _shell("anubis logs last", folder, environment)
     assert _shell("anubis list --ids", folder, environment).count("\n") == 2
 
