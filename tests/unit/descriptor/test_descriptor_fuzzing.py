@@ -141,7 +141,12 @@ servers: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     },
 )
 scalars = st.one_of(
-    texts, st.integers(-(2**63), 2**63), st.floats(), st.booleans(), st.dates(), st.times()
+    texts,
+    st.integers(-(2**63), 2**63),
+    st.floats(allow_nan=False),
+    st.booleans(),
+    st.dates(),
+    st.times(),
 )
 trees = st.recursive(
     scalars, lambda inner: st.lists(inner) | st.dictionaries(texts, inner), max_leaves=6
