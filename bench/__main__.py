@@ -24,7 +24,8 @@ def find() -> Mapping[str, str]:
         tree = ast.parse(file.read_text("utf-8"))
         functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
         if "main" in functions and name != "__main__":
-            found[name] = (ast.get_docstring(tree) or name).partition("\n")[0]
+            title = (ast.get_docstring(tree) or name).partition("\n")[0]
+            found[name] = title.replace("``", "")
     return found
 
 
