@@ -15,7 +15,7 @@ from anubis.adapters.run_store.sqlite import SqliteRunStore, connecting, migrati
 from anubis.domain import errors
 from anubis.ports.run_store import RunQuery
 from anubis.testing import builders
-from anubis.testing.contracts.run_store import add, an_ended_run
+from anubis.testing.contracts.run_store.given import add, an_ended_run
 
 OPEN_AT_ONCE = """
 import asyncio, pathlib, sys

@@ -21,7 +21,7 @@ from anubis.domain.run import RunId, RunState, WorkerId
 from anubis.ports.run_store import Step
 from anubis.testing import builders
 from anubis.testing.clock import NOON
-from anubis.testing.contracts.run_store import ANNA, a_leased_run, add, an_ended_run, take
+from anubis.testing.contracts.run_store.given import ANNA, a_leased_run, add, an_ended_run, take
 
 ADD_UNTIL_KILLED = """
 import asyncio, dataclasses, pathlib, secrets, sys
