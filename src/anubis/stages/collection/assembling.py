@@ -28,17 +28,9 @@ class LineAssembler:
         end = data.rfind(b"\n") + 1
         if end == 0:
             return self._keep(data)
-        head = data[:end]
-        blocks = []
-        if self._rest_size:
-            first_end = data.find(b"\n") + 1
-            blocks = self._cut(b"".join([*self._rest, data[:first_end]]))
-            head = data[first_end:end]
-            self._rest, self._rest_size = [], 0
-        if head:
-            blocks.extend(self._cut_block(head))
-        blocks.extend(self._keep(data[end:]))
-        return blocks
+        whole = b"".join([*self._rest, data[:end]]) if self._rest_size else data[:end]
+        self._rest, self._rest_size = [], 0
+        return self._cut_block(whole) + self._keep(data[end:])
 
     def finish(self) -> bytes:
         """The rest, which the program never ended with a newline; may be empty."""
@@ -64,17 +56,16 @@ class LineAssembler:
         return [line[at : at + self._longest] for at in range(0, len(line), self._longest)]
 
     def _cut_block(self, block: bytes) -> list[bytes]:
-        """Give a block back whole unless it holds an over-long line: that is cut out."""
-        if len(block) <= self._longest:
-            return [block]
+        """Give whole lines back as one block, except that over-long lines are cut out."""
         blocks = []
-        at = 0
-        while at < len(block):
+        start = at = 0
+        while len(block) - at > self._longest:
             end = block.rfind(b"\n", at, at + self._longest) + 1
-            if end:
-                blocks.append(block[at:end])
-            else:
-                end = block.find(b"\n", at) + 1
-                blocks.extend(self._cut(block[at:end]))
-            at = end
-        return blocks
+            if end:  # no line up to there is too long, and the next one begins there
+                at = end
+                continue
+            end = block.find(b"\n", at) + 1
+            blocks.extend([block[start:at]] if at > start else [])
+            blocks.extend(self._cut(block[at:end]))
+            start = at = end
+        return [*blocks, block[start:]] if start < len(block) else blocks

@@ -24,8 +24,9 @@ from anubis.domain import errors
 from anubis.domain.metric import MetricDefinition
 from anubis.stages.collection import literal, number
 
-CHUNK = 128 * 1024
-"""Bytes given to the matchers at once: fits the second-level cache. Best of 32 KiB to 1 MiB."""
+CHUNK = 512 * 1024
+"""Bytes given to the matchers at once: fits the second-level cache, and the work per chunk and
+pattern hardly counts. 840, 1010, 1160, 1290, 1440 MB/s with 64, 128, 256, 512, 1024 KiB."""
 
 _FEWEST_LITERALS = 8
 """With fewer, ahocorasick_rs leaves its vectorised search for one that is 5 to 10 times slower."""
@@ -106,7 +107,7 @@ class Matcher:
 def _chunks(text: bytes) -> Iterator[tuple[int, int]]:
     """Bounds of chunks that end before a newline, each about ``CHUNK`` bytes."""
     start = 0
-    while len(text) - start > CHUNK:
+    while len(text) - start > CHUNK + CHUNK // 2:  # a small rest is not worth a chunk of its own
         end = text.rfind(b"\n", start, start + CHUNK)
         if end < 0:
             end = text.find(b"\n", start)
