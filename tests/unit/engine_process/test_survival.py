@@ -59,12 +59,15 @@ def parent(process: int) -> int:
     return int(fields[tree.PARENT])
 
 
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not holds():
+            await asyncio.sleep(0.01)
+
+
 async def vanished(processes: list[int]) -> bool:
-    for _ in range(500):
-        if not any(tree.is_running(process) for process in processes):
-            return True
-        await asyncio.sleep(0.01)
-    return False
+    await until(lambda: not any(tree.is_running(process) for process in processes))
+    return True
 
 
 async def started(engine: ProcessEngine, text: str) -> tuple[RunId, int]:
@@ -147,6 +150,32 @@ async def test_shim_and_zygote_killed_together_still_lose_no_output(
     assert end(seen).cause is EndCause.LOST
     assert survivors_of(run_id) == []
     assert end(await run(engine, a_plan("true"))).exit_code == 0
+
+
+async def test_with_everybody_killed_one_after_the_other_no_output_is_lost(
+    engine: ProcessEngine, directory: Path, tmp_path: Path, survivors_of: SurvivorsOf
+) -> None:
+    """A shim that loses its zygote has a keeper, who finishes the run when the shim dies too."""
+    run_id = a_new_run()
+    text = (
+        f"cd {tmp_path}; echo $PPID >shim.tmp; mv shim.tmp shim; until [ -e go ]; do sleep 0.02;"
+        "done; kill -STOP $PPID; seq 1000; kill -KILL $PPID; sleep 600"
+    )
+    await a_service(directory, run_id, text)
+    await until((tmp_path / "shim").exists)
+    shim = int((tmp_path / "shim").read_text())
+    os.kill(parent(shim), signal.SIGKILL)
+    await kill_service()
+    await asyncio.sleep(0.2)
+    (tmp_path / "go").touch()
+    await until((directory / run_id / "status.json").exists)
+    seen = await watch(engine, run_id)
+    assert output(seen).split() == [b"%d" % i for i in range(1, 1001)]
+    assert (end(seen).cause, end(seen).message) == (
+        EndCause.LOST,
+        "the shim was killed after its zygote",
+    )
+    assert survivors_of(run_id) == []
 
 
 async def test_a_lost_run_is_not_run_again(engine: ProcessEngine, tmp_path: Path) -> None:
@@ -257,10 +286,7 @@ async def test_the_runtime_is_started_again_when_the_service_dies(
         os.kill(parent(shim), signal.SIGKILL)
     await kill_service()
     await watch(engine, run_id)
-    for _ in range(200):
-        if sign.exists() and sign.read_text():
-            break
-        await asyncio.sleep(0.02)
+    await until(lambda: sign.exists() and bool(sign.read_text()))
     assert sign.read_text() == "x\n"
 
 

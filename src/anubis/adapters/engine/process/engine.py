@@ -138,7 +138,7 @@ class ProcessEngine:
         """See the port."""
         if not self._directory.is_dir():
             return ()
-        return tuple(sorted(RunId(entry.name) for entry in self._directory.iterdir()))
+        return tuple(sorted(RunId(e.name) for e in self._directory.iterdir() if e.is_dir()))
 
     async def fingerprint(self, plan: Plan) -> Fingerprint:
         """See the port."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -77,6 +78,7 @@ class Follower:
         self._kept = [_Kept(directory / file) for _, file in files.STREAMS]
         self._journal: int | None = None
         self._position = journal.RECORD.size
+        self._latest = _EPOCH
 
     def pending_bytes(self) -> int:
         """How much the next turn would read, at most: to decide whether it needs a thread."""
@@ -85,13 +87,15 @@ class Follower:
     def turn(self) -> Iterator[Observation]:
         """What is new since the last turn, in the order of the journal."""
         while records := self._read_records():
-            for kind, stream, at, *numbers in records:
+            for kind, stream, nanoseconds, *numbers in records:
+                # Somebody may set the clock back; what happened later must not look earlier.
+                at = self._latest = max(self._latest, moment(nanoseconds))
                 if kind == journal.MARK and stream < len(self._kept):
-                    yield from self._chunks(stream, numbers[0], moment(at))
+                    yield from self._chunks(stream, numbers[0], at)
                 elif kind == journal.STARTED:
-                    yield UnitStarted(unit=self._unit, at=moment(at))
+                    yield UnitStarted(unit=self._unit, at=at)
                 elif kind == journal.READING:
-                    yield self._reading(moment(at), numbers)
+                    yield self._reading(at, numbers)
 
     def _read_records(self) -> list[tuple[int, ...]]:
         if self._journal is None:
@@ -127,9 +131,10 @@ class Follower:
 
     def rest(self, ended: UnitEnded) -> Iterator[Observation]:
         """After the end: bytes that nobody lived to mark, then the end itself."""
+        at = max(self._latest, ended.at)
         for stream, kept in enumerate(self._kept):
-            yield from self._chunks(stream, kept.size(), ended.at)
-        yield ended
+            yield from self._chunks(stream, kept.size(), at)
+        yield dataclasses.replace(ended, at=at)
 
     def close(self) -> None:
         """Let go of the files."""

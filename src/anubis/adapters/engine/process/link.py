@@ -39,13 +39,14 @@ class ZygoteLink:
         self, directory: Path, revive: tuple[str, ...] | None, on_end: Callable[[RunId], None]
     ) -> None:
         self._directory = directory
+        self._log = directory.parent / "guardian.log"  #: tracebacks of zygotes and shims
         self._revive = revive
         self._on_end = on_end
         self._socket: socket.socket | None = None
         self._process = 0
+        self._dead: list[int] = []  #: zygotes to be reaped
         self._input = b""
         self._answers: dict[str, asyncio.Future[str]] = {}
-        self._starting = asyncio.Lock()
         self._serves: set[RunId] = set()
 
     @property
@@ -68,13 +69,14 @@ class ZygoteLink:
                 break
             except OSError as error:
                 if attempt == 2:
-                    raise EngineUnavailable(f"the zygote cannot be reached: {error}") from error
+                    message = f"the zygote cannot be reached ({error}); see {self._log}"
+                    raise EngineUnavailable(message) from error
         if answer:
             raise EngineUnavailable(f"no process could be forked: {answer}")
 
     async def _ask(self, run_id: RunId) -> str:
         """Empty when the shim was forked, else why not. Raises OSError when the zygote is gone."""
-        line = await self._connected()
+        line = self._connected()
         loop = asyncio.get_running_loop()
         answer = self._answers.get(run_id)
         if answer is None:
@@ -91,22 +93,26 @@ class ZygoteLink:
                 self._lose()
             raise
 
-    async def _connected(self) -> socket.socket:
-        async with self._starting:
-            if self._socket is None:
-                await self._launch()
-            assert self._socket is not None
-            return self._socket
+    def _connected(self) -> socket.socket:
+        if self._socket is None:
+            self._launch()
+        assert self._socket is not None
+        return self._socket
 
-    async def _launch(self) -> None:
+    def _launch(self) -> None:
+        self._bury()
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         source = str(Path(anubis.__file__).parent.parent)
         revive = json.dumps(self._revive)
         argv = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOTSTRAP]
         argv += [source, str(self._directory), revive]
-        with theirs:
-            self._process = await asyncio.to_thread(_spawn, argv, theirs.fileno())
+        try:
+            with theirs:
+                self._process = _spawn(argv, theirs.fileno(), self._log)
+        except OSError:
+            ours.close()
+            raise
         self._socket, self._input = ours, b""
         asyncio.get_running_loop().add_reader(ours, self._hear)
 
@@ -139,9 +145,7 @@ class ZygoteLink:
     def _lose(self) -> None:
         """The zygote is gone. Whoever follows one of its runs must look for itself from now on."""
         self._disconnect()
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(self._process, os.WNOHANG)
-        self._process = 0
+        self._bury()
         answers, self._answers = self._answers, {}
         for answer in answers.values():
             if not answer.done():
@@ -150,6 +154,17 @@ class ZygoteLink:
         served, self._serves = self._serves, set()
         for run_id in served:
             self._on_end(run_id)
+
+    def _bury(self) -> None:
+        """Reap our dead zygotes; the last one may still be dying, and is tried again later."""
+        if self._process:
+            self._dead.append(self._process)
+            self._process = 0
+        for process in list(self._dead):
+            with contextlib.suppress(ChildProcessError):
+                if os.waitpid(process, os.WNOHANG) == (0, 0):
+                    continue
+            self._dead.remove(process)
 
     def _disconnect(self) -> None:
         if self._socket is not None:
@@ -160,6 +175,7 @@ class ZygoteLink:
     async def close(self) -> None:
         """Say good-bye: a zygote with runs to guard stays, any other leaves at once."""
         if self._socket is None:
+            self._bury()
             return
         is_idle = not self._serves
         with contextlib.suppress(OSError):
@@ -167,14 +183,19 @@ class ZygoteLink:
         self._disconnect()
         if is_idle:
             await asyncio.to_thread(_await_end, self._process)
-        self._process = 0
+        self._bury()
 
 
-def _spawn(argv: list[str], engine: int) -> int:
-    """Start the zygote in a session of its own, with the socket as its only extra descriptor."""
+def _spawn(argv: list[str], engine: int, log: Path) -> int:
+    """Start the zygote in a session of its own, with the socket as its only extra descriptor.
+
+    It must hold nothing of ours: a terminal or pipe would stay open for as long as a run lasts.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDWR, 0),
         (os.POSIX_SPAWN_DUP2, 0, 1),
+        (os.POSIX_SPAWN_OPEN, 2, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
         (os.POSIX_SPAWN_DUP2, engine, 3),
     ]
     environment = {k: v for k, v in os.environ.items() if k != "ANUBIS_RUN_ID"}
@@ -182,12 +203,11 @@ def _spawn(argv: list[str], engine: int) -> int:
 
 
 def _await_end(process: int) -> None:
-    """Reap an idle zygote; one that guards something after all becomes a child of the system."""
+    """Give an idle zygote the moment it needs; one that guards something after all stays."""
     descriptor = os.pidfd_open(process)
     try:
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
-        if poll.poll(FAREWELL_SECONDS * 1000):
-            os.waitpid(process, 0)
+        poll.poll(FAREWELL_SECONDS * 1000)
     finally:
         os.close(descriptor)

@@ -65,9 +65,15 @@ def _environment(directory: Path, run_id: RunId, unit: Unit) -> dict[str, str]:
 def write_stop(directory: Path, grace: timedelta, cause: EndCause) -> None:
     """Ask the shim to stop its run: a file to be found, then a line that wakes it.
 
-    A shim that is not awake yet looks for the file before it starts the program.
+    A shim that is not awake yet looks for the file before it starts the program. Of several
+    requests, the first decides the cause and the shortest the patience.
     """
-    request = {"grace": max(0.0, grace.total_seconds()), "cause": cause.value}
+    known = files.read_json(str(directory), files.STOP) or {}
+    seconds = max(0.0, grace.total_seconds())
+    request = {
+        "grace": min(seconds, float(str(known.get("grace", seconds)))),
+        "cause": known.get("cause", cause.value),
+    }
     files.write_durably(str(directory), files.STOP, json.dumps(request).encode(), sync=False)
     # Without a reader, the shim is not there yet, or not any more; a full pipe will wake it too.
     with contextlib.suppress(OSError):

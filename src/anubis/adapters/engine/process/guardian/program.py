@@ -103,7 +103,7 @@ def _become(spec: Spec, run_directory: str, answer: int) -> None:
         os.execvpe(spec.argv[0], spec.argv, spec.environment)  # noqa: S606 (no shell is the point)
     except OSError as error:
         os.write(answer, f"{step} {error.errno or errno.EINVAL}".encode())
-    except (ValueError, TypeError, OverflowError):  # a NUL byte, or a number no CPU has
+    except (ValueError, TypeError, OverflowError, IndexError):  # a NUL byte, no words at all, ...
         os.write(answer, f"{step} {errno.EINVAL}".encode())
     finally:
         os._exit(127)

@@ -19,12 +19,14 @@ from anubis.adapters.engine.process.guardian import channels, ending, files, jou
 Finder = Callable[[], Iterable[int]]
 
 KILL_SECONDS = 10.0
+STILL_SECONDS = 1.0
 PAUSE_SECONDS = 0.005
 
 
-def recover(directory: str, reason: str) -> bool:
+def recover(directory: str, reason: str, also: Finder = tuple) -> bool:
     """Give a run without a shim its status; False if somebody else is at it.
 
+    ``also`` finds more processes of the run than those that carry its mark.
     Raises OSError if the disk does not take it.
     """
     if not os.path.isdir(directory) or files.has_ended(directory):
@@ -34,28 +36,56 @@ def recover(directory: str, reason: str) -> bool:
         return False
     try:
         if not files.has_ended(directory):
-            _bury(directory, reason)
+            _bury(directory, reason, also)
     finally:
         os.close(lock)
     return True
 
 
-def _bury(directory: str, reason: str) -> None:
+def _bury(directory: str, reason: str, also: Finder) -> None:
     """Under the lock: nobody can start this run any more, and nobody else writes its files."""
     try:
         book = journal.Journal.create(directory)
     except FileExistsError:
         book = journal.Journal.reopen(directory)
     run_id = os.path.basename(directory)
-    streams = list(_open_streams(directory))  # first: the program may be the last to hold them
-    kill(lambda: marked(run_id, journal.find_started(directory)))
-    for channel in streams:
-        _save(channel, book)
-    book.close()
+    try:
+        _save_and_kill(
+            list(_open_streams(directory)),
+            book,
+            lambda: {*marked(run_id, journal.find_started(directory)), *also()},
+        )
+    finally:
+        book.close()
     spec = files.read_json(directory, files.SPEC) or {}
     defect = files.read_json(directory, files.DEFECT)
     message = f"{reason}: {defect['message']}" if defect else reason
     ending.Ending(str(spec.get("unit", "benchmark")), ending.LOST, message).write(directory)
+
+
+def _save_and_kill(streams: list[channels.Channel], book: journal.Journal, find: Finder) -> None:
+    """Still the processes, save what they wrote, then kill them: should we be killed in between,
+    they still hold their pipes for the next who tries. A full disk does not spare them.
+    """
+    still(find)
+    try:
+        try:
+            for channel in streams:
+                _save(channel, book)
+        finally:
+            kill(find)
+        for channel in streams:
+            _save(channel, book)
+            channel.sync()
+    finally:
+        for channel in streams:
+            channel.close()
+
+
+def hold(directory: str) -> list[int]:
+    """Open the pipes of a run: what is in them is kept while anybody has them open."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    return [os.open(f"{directory}/{fifo}", flags) for fifo, _ in files.STREAMS]
 
 
 def _open_streams(directory: str) -> Iterator[channels.Channel]:
@@ -70,8 +100,15 @@ def _save(channel: channels.Channel, book: journal.Journal) -> None:
     channel.resume()
     while channel.has_data() and channel.keep(channels.PIPE_BYTES):
         book.mark(channel.number, channel.kept)
-    channel.sync()
-    channel.close()
+
+
+def still(find: Finder) -> None:
+    """SIGSTOP what ``find`` finds, until it finds nothing new or patience ends."""
+    give_up = time.monotonic() + STILL_SECONDS
+    known: set[int] = set()
+    while (found := set(find()) - known) and time.monotonic() < give_up:
+        tree.send(signal.SIGSTOP, list(found))
+        known |= found
 
 
 def kill(find: Finder) -> None:

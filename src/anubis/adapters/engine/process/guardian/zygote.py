@@ -105,7 +105,7 @@ class Zygote:
             signal.set_wakeup_fd(-1)
             os.closerange(ENGINE, 1 << 16)
             gc.enable()
-            shim.main(directory)
+            shim.main(directory, shim.Parent(self._process, self._revive))
             code = 0
             if self._revive and os.getppid() != self._process:
                 revival.start_detached(self._revive)
@@ -130,10 +130,11 @@ class Zygote:
 
     def _settle(self, run_id: str) -> None:
         """Finish what a dead shim left; try again soon if an engine is at it already."""
-        recovery.kill(self._orphans)
         try:
-            if not recovery.recover(f"{self._root}/{run_id}", self._lost[run_id]):
+            directory = f"{self._root}/{run_id}"
+            if not recovery.recover(directory, self._lost[run_id], self._orphans):
                 return
+            recovery.kill(self._orphans)  # should an engine have been faster than we were
         except (OSError, ValueError) as error:  # a full disk: the engine will see what we saw
             sys.stderr.write(f"{run_id}: {error}\n")
         del self._lost[run_id]
@@ -162,7 +163,9 @@ def _forget_the_starter() -> None:
     os.set_inheritable(ENGINE, False)
     os.chdir("/")
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGPIPE}:
+    # A closed pipe and a file grown too large shall be errors we can report, not our death.
+    ours = {signal.SIGKILL, signal.SIGSTOP, signal.SIGPIPE, signal.SIGXFSZ}
+    for number in signal.valid_signals() - ours:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
