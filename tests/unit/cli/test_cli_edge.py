@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from anubis.domain.errors import EngineUnavailable, RunNotFound, UserError
+from anubis.domain.errors import DescriptorInvalid, EngineUnavailable, RunNotFound, UserError
+from anubis.domain.problem import Problem
 from anubis.domain.run import RunState
 from anubis.entrypoints.cli import documents, edge, exits, lazy, session, terminal
+
+PROBLEM = Problem(file="f.toml", line=1, column=2, field="a", found="x", expected="y")
 
 
 @pytest.fixture
@@ -29,6 +32,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
     ("error", "code", "said"),
     [
         (RunNotFound("no run"), 2, "anubis: no run\n"),
+        (DescriptorInvalid([PROBLEM]), 2, "f.toml:1:2: error: a: found x, expected y\n"),
         (EngineUnavailable("gone"), 3, "anubis: gone\n"),
         (ExceptionGroup("x", [RunNotFound("inner")]), 2, "anubis: inner\n"),
         (ZeroDivisionError("x"), 3, "anubis: internal error: ZeroDivisionError: x (set"),

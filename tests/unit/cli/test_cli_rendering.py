@@ -86,6 +86,16 @@ def test_what_a_program_wrote_cannot_take_over_the_terminal() -> None:
     assert "\x07" not in page
 
 
+def test_results_repeat_the_warnings_and_leave_out_what_was_never_used() -> None:
+    idle = builders.a_summary("read_bytes", source=MetricSource.RESOURCE, values=(0.0, 0.0))
+    zero = builders.a_summary("errors", values=(0.0, 0.0))
+    warning = an_event(1, EventKind.WARNING)
+    page = click.unstyle(cards.results(a_run(), [idle, zero, CPU], LATER, [warning]))
+    assert "\n  ! m\n" in page
+    assert "read_bytes" not in page
+    assert "errors" in page
+
+
 def test_the_users_metrics_come_before_the_machines() -> None:
     table = click.unstyle(measurements.metrics_table([CPU, builders.a_summary("loss")]))
     header, first, second = table.splitlines()

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import click
 
-from anubis.domain.errors import AnubisError
+from anubis.domain.errors import AnubisError, DescriptorInvalid
 from anubis.entrypoints.cli import exits, lazy, terminal
 
 DEBUG = "ANUBIS_DEBUG"
@@ -64,6 +64,9 @@ def _run_flags(arguments: Sequence[str]) -> int:
 def _explain(error: BaseException) -> int:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    if isinstance(error, DescriptorInvalid):  # each line starts with a place editors can open
+        terminal.say(str(error))
+        return error.exit_code
     if isinstance(error, AnubisError):
         terminal.say(f"anubis: {error}")
         return error.exit_code

@@ -14,7 +14,6 @@ from typing import TypeVar
 
 from anubis.bootstrap import embedded
 from anubis.bootstrap.application import Application
-from anubis.domain.run import RunId
 from anubis.settings import loading
 
 Opener = Callable[[], contextlib.AbstractAsyncContextManager[Application]]
@@ -41,11 +40,6 @@ def read(opener: Opener | None, work: Callable[[Application], Awaitable[Answer]]
         return await work(application)
 
     return call(opener, caring)
-
-
-async def find(application: Application, reference: str) -> RunId:
-    """The run that a person means."""
-    return await application.store.resolve(reference)
 
 
 def person() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from anubis.bootstrap.application import Application
+from anubis.domain.event import EventKind
 from anubis.domain.run import Run
 from anubis.entrypoints.cli import terminal
 from anubis.entrypoints.cli.rendering import cards, shapes
@@ -17,9 +18,11 @@ async def results(application: Application, run: Run, *, as_json: bool, lines: i
         await _as_json(application, run)
         return
     summaries = await application.store.summaries(run.id)
+    events = await application.store.events(run.id, limit=_MANY_EVENTS)
+    warnings = [event for event in events if event.kind is EventKind.WARNING]
     query = LogQuery(tail=lines)
     tail = [line async for line in application.logs.lines(run.id, query)] if lines else []
-    terminal.echo(cards.results(run, summaries, application.clock.now(), tail))
+    terminal.echo(cards.results(run, summaries, application.clock.now(), warnings, tail))
 
 
 async def status(application: Application, run: Run, *, as_json: bool) -> None:

@@ -112,6 +112,7 @@ class LiveView:
         self._notice = hint
         self._snapshot: Snapshot | None = None
         self._last_line = ""
+        self._happened = ""
         self._drawn_at: datetime | None = None
         self._beats = 0
 
@@ -129,6 +130,8 @@ class LiveView:
     def show(self, snapshot: Snapshot, now: datetime) -> None:
         """Draw, unless we have just drawn; the next tick will."""
         self._snapshot = snapshot
+        if snapshot.events:
+            self._happened = snapshot.events[-1].message
         self._trends.add(snapshot.summaries)
         if self._drawn_at is None or now - self._drawn_at >= SHORTEST:
             self._draw(now)
@@ -149,7 +152,7 @@ class LiveView:
             run=self._snapshot.run,
             summaries=self._snapshot.summaries,
             trends=self._trends.values,
-            last_line=self._last_line,
+            last_line=self._last_line or self._happened,
             notice=self._notice,
             beat=self._beats,
             now=now,

@@ -34,15 +34,20 @@ def status(run: Run, events: Sequence[Event], now: datetime) -> str:
 
 
 def results(
-    run: Run, summaries: Sequence[Summary], now: datetime, tail: Sequence[LogLine] = ()
+    run: Run,
+    summaries: Sequence[Summary],
+    now: datetime,
+    warnings: Sequence[Event] = (),
+    tail: Sequence[LogLine] = (),
 ) -> str:
-    """How a run ended, what it measured, the end of its output, and where to look next.
+    """How a run ended, what to know about it, what it measured, and where to look next.
 
     A run that did not succeed shows the last lines of its outcome instead of ``tail``.
     """
-    parts = [*_head(run, now), *_last_lines(run), ""]
-    if summaries:
-        parts += [measurements.metrics_table(summaries).rstrip("\n"), ""]
+    shown = measurements.telling(summaries)
+    parts = [*_head(run, now), *_last_lines(run), "", *_warnings(warnings), ""]
+    if shown:
+        parts += [measurements.metrics_table(shown).rstrip("\n"), ""]
     elif run.state.is_terminal:
         parts += ["  no metrics were reported", ""]
     if tail and not _last_lines(run):
@@ -89,6 +94,11 @@ def _last_lines(run: Run) -> list[str]:
         return []
     bar = painted(Cell(text="│", colour=states.colour(run.state)))
     return ["", *(f"  {bar} {text.printable(line)}" for line in run.outcome.last_lines)]
+
+
+def _warnings(warnings: Sequence[Event]) -> list[str]:
+    mark = painted(Cell(text="!", colour="yellow", bold=True))
+    return [f"  {mark} {text.printable(event.message)}" for event in warnings]
 
 
 def _facts(facts: Sequence[tuple[str, str]]) -> list[str]:

@@ -27,7 +27,7 @@ class Scene:
     run: Run
     summaries: Sequence[Summary]
     trends: Mapping[MetricKey, Sequence[float]]  #: values seen so far, by this watcher
-    last_line: str  #: the newest line of output; empty before the first
+    last_line: str  #: the newest line of output; before the first, what happened last
     notice: str  #: what Ctrl-C does now
     beat: int  #: how many frames were drawn
     now: datetime
@@ -37,7 +37,7 @@ def frame(scene: Scene, *, width: int, height: int) -> RenderableType:
     """Draw a scene into so many cells and lines."""
     room = max(1, height - _FRAME_LINES)
     parts: list[RenderableType] = [_headline(scene, width)]
-    if scene.summaries:
+    if measurements.telling(scene.summaries):
         parts.append(_metrics(scene, room))
     if scene.last_line:
         line = text.shortened(text.printable(scene.last_line), max(10, width - 5))
@@ -74,7 +74,7 @@ def _metrics(scene: Scene, room: int) -> Table:
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True, justify="right")
     table.add_column(no_wrap=True)
-    ordered = measurements.ordered(scene.summaries)
+    ordered = measurements.ordered(measurements.telling(scene.summaries))
     shown = ordered if len(ordered) <= room else ordered[: room - 1]
     with_unit = measurements.several_units(scene.summaries)
     for summary in shown:

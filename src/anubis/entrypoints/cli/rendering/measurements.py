@@ -17,6 +17,13 @@ def ordered(summaries: Sequence[Summary]) -> list[Summary]:
     return sorted(summaries, key=lambda one: one.key.source is MetricSource.RESOURCE)
 
 
+def telling(summaries: Sequence[Summary]) -> list[Summary]:
+    """All but resources that were never used: a row of zeros only hides the others."""
+    return [
+        one for one in summaries if one.key.source is not MetricSource.RESOURCE or one.maximum != 0
+    ]
+
+
 def label(summary: Summary, *, with_unit: bool) -> str:
     """``throughput (images/s)``; with the unit of the plan before it where there are several."""
     unit = f"{summary.key.unit}/" if with_unit else ""
