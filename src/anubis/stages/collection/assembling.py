@@ -28,7 +28,7 @@ class LineAssembler:
         end = data.rfind(b"\n") + 1
         if end == 0:
             return self._keep(data)
-        whole = b"".join([*self._rest, data[:end]]) if self._rest_size else data[:end]
+        whole = b"".join([*self._rest, memoryview(data)[:end]]) if self._rest_size else data[:end]
         self._rest, self._rest_size = [], 0
         return self._cut_block(whole) + self._keep(data[end:])
 

@@ -28,9 +28,8 @@ class LastLines:
         goes_on = source in self._inside
         if block.endswith(b"\n"):
             self._inside.discard(source)
-            # One more than needed, because the first part is all the lines before.
-            latest = block[:-1].rsplit(b"\n", MOST_LINES)[-MOST_LINES:]
-            if goes_on and b"\n" not in block[:-1]:
+            latest = _last(block)
+            if goes_on and block.count(b"\n") == 1:
                 return
         else:
             self._inside.add(source)
@@ -47,3 +46,13 @@ class LastLines:
             )
             for unit, lines in self._lines.items()
         }
+
+
+def _last(block: bytes) -> list[bytes]:
+    """The last lines of a block that ends with a newline, without a copy of the rest."""
+    start = end = len(block) - 1
+    for _ in range(MOST_LINES):
+        start = block.rfind(b"\n", 0, start)
+        if start < 0:
+            break
+    return block[start + 1 : end].split(b"\n")

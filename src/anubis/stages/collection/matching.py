@@ -72,14 +72,13 @@ class Matcher:
         """
         if not self._patterns:
             return []
-        text = block.removesuffix(b"\n")
         found: list[Found] = []
-        for start, end in _chunks(text):
-            found.extend(self._find_in_chunk(text, start, end))
+        for start, end in _chunks(block):
+            found.extend(self._find_in_chunk(block, start, end))
         return found
 
     def _find_in_chunk(self, text: bytes, start: int, end: int) -> Iterator[Found]:
-        chunk = text if (start, end) == (0, len(text)) else text[start:end]
+        chunk = text[start:end]
         lines = self._filter.candidates(chunk) if self._filter else {}
         for index, pattern in enumerate(self._patterns):
             spans = lines.get(index)
@@ -106,16 +105,16 @@ class Matcher:
 
 def _chunks(text: bytes) -> Iterator[tuple[int, int]]:
     """Bounds of chunks that end before a newline, each about ``CHUNK`` bytes."""
-    start = 0
-    while len(text) - start > CHUNK + CHUNK // 2:  # a small rest is not worth a chunk of its own
+    start, size = 0, len(text) - text.endswith(b"\n")
+    while size - start > CHUNK + CHUNK // 2:  # a small rest is not worth a chunk of its own
         end = text.rfind(b"\n", start, start + CHUNK)
         if end < 0:
-            end = text.find(b"\n", start)
+            end = text.find(b"\n", start, size)
         if end < 0:
             break
         yield start, end
         start = end + 1
-    yield start, len(text)
+    yield start, size
 
 
 class _Pattern:
