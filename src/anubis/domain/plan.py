@@ -93,5 +93,6 @@ def from_json(text: str) -> Plan:
 
 
 def _unit(data: dict[str, Any]) -> Unit:
-    lists = {name: tuple(data.pop(name)) for name in ("command", "cpu_affinity")}
-    return Unit(**data, **lists)
+    data["command"] = tuple(data["command"])
+    data["cpu_affinity"] = tuple(data["cpu_affinity"])
+    return Unit(**data)
