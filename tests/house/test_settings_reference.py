@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from anubis.adapters.engine.process.guardian import files
+from anubis.domain.plan import Limits
 from anubis.settings import loading
 from anubis.settings.model import Settings
 
@@ -86,3 +87,18 @@ def test_every_file_of_a_run_in_progress_is_documented() -> None:
     text = FILES.read_text("utf-8")
 
     assert [name for name in sorted(streams | single | control) if f"`{name}" not in text] == []
+
+
+def test_the_limits_of_the_how_to_are_the_defaults() -> None:
+    sizes = {"seconds": 1, "hour": 3600, "hours": 3600, "days": 86_400, "GiB": 1024**3}
+    documented = {}
+    for name, default, *_ in _rows(ROOT / "docs/how-to/set-limits.md"):
+        number, word = default.split()
+        documented[name] = float(number) * sizes[word]
+    limits = dataclasses.asdict(Limits())
+    limits["output_size"] = limits.pop("output_bytes")
+
+    assert documented == {
+        name: value.total_seconds() if isinstance(value, timedelta) else value
+        for name, value in limits.items()
+    }
