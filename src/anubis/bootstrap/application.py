@@ -46,8 +46,8 @@ class Application:
 
     def validate(self, document: Document) -> Parsed:
         """Read a descriptor. Raises DescriptorInvalid with all its problems."""
-        # Here and not above: the model of descriptors needs pydantic, whose import takes longer
-        # than most commands, and only two commands read descriptors.
+        # Here and not above: the grammar of descriptors takes longer to import than most commands
+        # take in all, and only three commands read descriptors.
         from anubis.stages.descriptor import parsing
 
         return parsing.parse(document)

@@ -1,7 +1,7 @@
 """Read the settings, once, from the environment and ``<home>/config.toml``.
 
 Environment variables win over the file. Plain dataclasses instead of pydantic-settings: every
-command reads settings, and pydantic would double the start-up time of the quick ones.
+command reads settings, and importing pydantic takes longer than most commands do in all.
 """
 
 from __future__ import annotations

@@ -125,6 +125,12 @@ def test_every_variable_that_is_not_defined_is_named_once() -> None:
     assert "$${TWO} if the text itself is meant" in found[1]
 
 
+@pytest.mark.parametrize("shell", ["bash", "/bin/sh", "dash"])
+def test_what_a_shell_can_expand_itself_is_left_to_it(shell: str) -> None:
+    expected = (shell, "-c", "echo $(nproc) ${UNKNOWN} outer")
+    assert command(f"{shell} -c", "'echo $(nproc) ${UNKNOWN} $(A)'") == expected
+
+
 def test_everything_the_engine_cannot_do_is_told_at_once_with_its_field() -> None:
     source = model.Source(src="s3://a", path="/b")
     descriptor = model.Descriptor(

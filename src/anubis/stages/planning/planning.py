@@ -21,6 +21,9 @@ from anubis.stages.planning.expanding import expanded, undefined
 BENCHMARK: Final = "benchmark"
 """The unit that runs ``ml.benchmark_code``."""
 
+SHELLS: Final = frozenset({"sh", "bash", "dash", "zsh", "ksh", "busybox"})
+"""Programs that expand variables and commands themselves."""
+
 PYTHON_VARIABLE: Final = "ANUBIS_PYTHON"
 """Names a Python interpreter that surely exists where the unit runs."""
 
@@ -122,10 +125,14 @@ def _obstacles_without_code(descriptor: Descriptor, capabilities: Capabilities) 
 def _obstacles_of_command(
     words: tuple[str, ...], capabilities: Capabilities, variables: Mapping[str, str]
 ) -> Iterator[str]:
-    for reference in undefined(words, variables):
+    program = expanded(words[:1], variables)[0] if words else ""
+    # What our caller's shell would do is left to a shell the user starts: `bash -c 'echo $(nproc)'`
+    # is common in old descriptors, and Kubernetes leaves what it does not know as it is.
+    references = () if program.rpartition("/")[2] in SHELLS else undefined(words, variables)
+    for reference in references:
         yield (
             f"ml.benchmark_code, ml.args: {reference} names a variable that is not defined; "
             f"set it in [env.vars], or write ${reference} if the text itself is meant"
         )
-    if words and not expanded(words[:1], variables)[0] and not capabilities.needs_image:
+    if words and not program and not capabilities.needs_image:
         yield "ml.benchmark_code: the command is empty"
