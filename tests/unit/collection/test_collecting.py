@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pathlib
 from datetime import timedelta
 
@@ -297,3 +298,26 @@ async def test_a_run_without_output_leaves_no_file(tmp_path: pathlib.Path) -> No
     await collector.finish()
 
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_declared_metric_without_a_value_is_reported(bench: Bench) -> None:
+    other = MetricDefinition(name="accuracy", units="", pattern="acc=(.+)")
+
+    result = await bench.collect(out(b"loss=oops\n"), metrics=(LOSS, other))
+
+    assert len(result.warnings) == 2
+    assert result.warnings[1] == (
+        "Metric 'accuracy' has no value: nothing in the output matches 'acc=(.+)'."
+    )
+
+
+async def test_a_flush_may_come_while_a_large_chunk_is_taken(bench: Bench) -> None:
+    text = b"".join(b"loss=%d\n" % (number % 10) for number in range(200_000))
+    collector = await bench.start(LOSS)
+
+    await asyncio.gather(collector.feed(out(text)), *[collector.flush() for _ in range(5)])
+    collector.live()
+    await collector.finish()
+
+    assert await bench.output() == text
+    assert len(await bench.values("loss", MetricSource.PATTERN)) == 200_000

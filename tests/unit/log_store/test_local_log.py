@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import pathlib
 import tempfile
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from anubis.adapters.log_store.local import LocalLogStore, frame, reading, writing
 from anubis.adapters.log_store.memory import MemoryLogStore
-from anubis.domain.errors import LeaseLost, StoreUnusable
+from anubis.domain.errors import LeaseLost, StoreUnavailable, StoreUnusable
 from anubis.domain.logline import LogLine
 from anubis.domain.observation import Stream
 from anubis.ports.log_store import LogQuery, LogStore, LogWriter
@@ -240,3 +241,24 @@ async def test_writers_that_are_dropped_close_their_files(tmp_path: pathlib.Path
         await write(LocalLogStore(tmp_path), [b"x\n"], seal=False)
 
     assert len(list(pathlib.Path("/proc/self/fd").iterdir())) <= before + 1
+
+
+async def test_a_disk_that_takes_nothing_is_told_in_words(tmp_path: pathlib.Path) -> None:
+    writer = await LocalLogStore(tmp_path / "logs").writer(RUN)
+    (tmp_path / "logs").write_text("in the way")
+    await writer.append("u", OUT, NOON, b"x\n")
+
+    with pytest.raises(StoreUnavailable, match="No log can be created"):
+        await writer.flush()
+
+
+async def test_a_full_disk_is_told_in_words(tmp_path: pathlib.Path) -> None:
+    writer = await LocalLogStore(tmp_path).writer(RUN)
+    await writer.append("u", OUT, NOON, b"x\n")
+    full = OSError(errno.ENOSPC, "No space left on device")
+
+    with (
+        mock.patch.object(os, "write", side_effect=full),
+        pytest.raises(StoreUnavailable, match="No space left"),
+    ):
+        await writer.flush()

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from anubis.adapters.series_store import columns as fileformat
-from anubis.domain.errors import LeaseLost, StoreUnusable
+from anubis.domain.errors import LeaseLost, StoreUnavailable, StoreUnusable
 from anubis.domain.metric import MetricKey
 from anubis.domain.run import RunId
 from anubis.ports.series_store import Column
@@ -61,7 +61,11 @@ class DirectorySeriesStore:
 
 
 class DirectorySeriesWriter:
-    """Appends to one series file. Used by one task at a time."""
+    """Appends to one series file. Used by one task at a time.
+
+    After a StoreUnavailable (the disk is full, say) a frame may be missing or torn: drop this
+    writer, and start the series anew when trying again.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -134,12 +138,17 @@ def _unfinished(path: Path) -> Path:
 
 
 def _create(path: Path, frames: Iterable[bytes] = ()) -> int:
-    """A new file with these frames; readers see it whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """A new file with these frames; readers see it whole or not at all. Raises StoreUnavailable."""
     unfinished = _unfinished(path)
-    unfinished.unlink(missing_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-    descriptor = os.open(unfinished, flags, 0o644)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.unlink(missing_ok=True)
+        descriptor = os.open(unfinished, flags, 0o644)
+    except OSError as error:
+        raise StoreUnavailable(
+            f"No series can be stored in {path.parent}: {error.strerror}."
+        ) from error
     try:
         _write_all(descriptor, fileformat.FILE_MAGIC + secrets.token_bytes(8))
         for data in frames:
@@ -153,8 +162,11 @@ def _create(path: Path, frames: Iterable[bytes] = ()) -> int:
 
 def _write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
+    try:
+        while view:
+            view = view[os.write(descriptor, view) :]
+    except OSError as error:
+        raise StoreUnavailable(f"Samples cannot be written: {error.strerror}.") from error
 
 
 @contextlib.contextmanager

@@ -112,6 +112,7 @@ class Collector:
         """Take what is left, seal log and series, and sum up. Called once."""
         async with self._turn:
             await self._take_rests()
+            self._note_metrics_without_values()
             await self._append_samples()
             await self._log.seal()
             await self._writer.seal()
@@ -131,6 +132,12 @@ class Collector:
                 await self._take_block(unit, stream, rest)
         for unit, assembler in self._emitted.items():
             self._read_emitted(unit, assembler.finish())
+
+    def _note_metrics_without_values(self) -> None:
+        seen = self._samples.names()
+        for metric in self._metrics if self._lines else ():
+            if metric.name not in seen and not self._findings.has_matches(metric.name):
+                self._findings.pattern_found_nothing(metric.name, metric.pattern)
 
     async def _take(self, observation: Observation) -> None:
         match observation:

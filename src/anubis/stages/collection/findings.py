@@ -45,6 +45,18 @@ class Findings:
             ),
         )
 
+    def has_matches(self, name: str) -> bool:
+        """Whether a pattern matched at least something, if no number."""
+        return any(kind == "match" and found == name for kind, _, found in self._counts)
+
+    def pattern_found_nothing(self, name: str, pattern: str) -> None:
+        """A declared metric has no sample: most often its pattern is wrong."""
+        self._count(
+            ("nothing", "", name),
+            1,
+            lambda _: f"Metric {name!r} has no value: nothing in the output matches {pattern!r}.",
+        )
+
     def emitted_is_no_number(self, unit: str, name: str, example: str) -> None:
         """A value given to ``emit()`` is neither number nor numeric text."""
         text = shown(example.encode("utf-8", "replace"))

@@ -32,6 +32,7 @@ class RunningSeries:
         self._first = self._last = 0.0
         self._kept = array("d")
         self._stride = 1  # every so manieth value is kept
+        self._latest: Summary | None = None  # as long as nothing was added since
 
     @property
     def keeps_everything(self) -> bool:
@@ -42,6 +43,7 @@ class RunningSeries:
         """Take the next values, all finite."""
         if not values:
             return
+        self._latest = None
         if self.count == 0:
             self._first = values[0]
         self._keep(values)
@@ -51,9 +53,14 @@ class RunningSeries:
         self._maximum = max(self._maximum, most)
         self._last = values[-1]
 
-    def summary(self, ordered: Sequence[float] | None = None) -> Summary:
-        """The statistics now; ``ordered`` are all values, sorted, where they are at hand."""
-        ordered = sorted(self._kept) if ordered is None else ordered
+    def summary(self) -> Summary:
+        """The statistics now. Cheap to ask again while nothing was added."""
+        if self._latest is None:
+            self._latest = self.summary_of(sorted(self._kept))
+        return self._latest
+
+    def summary_of(self, ordered: Sequence[float]) -> Summary:
+        """The statistics now, with the percentiles of ``ordered``: all values, sorted."""
         median, p90, p95, p99 = (quantile(ordered, part) for part in (0.5, 0.9, 0.95, 0.99))
         return Summary(
             key=self.key,

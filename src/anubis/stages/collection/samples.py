@@ -49,6 +49,10 @@ class Samples:
             columns, self._columns, self.pending = self._columns, {}, 0
         return columns
 
+    def names(self) -> set[str]:
+        """The names of all metrics that have a sample."""
+        return {key.name for key in self._series}
+
     def ordered(self) -> list[RunningSeries]:
         """All series by unit, source and name."""
         return sorted(
@@ -68,4 +72,4 @@ def exact_summary(series: RunningSeries, values: Sequence[float]) -> Summary:
 
     ordered = np.array(values, dtype=np.float64)
     ordered.sort()
-    return series.summary(cast("Sequence[float]", ordered))  # NumPy does not say it is one
+    return series.summary_of(cast("Sequence[float]", ordered))  # NumPy does not say it is one

@@ -10,7 +10,7 @@ import dataclasses
 import os
 from pathlib import Path
 
-from anubis.domain.errors import LeaseLost
+from anubis.domain.errors import LeaseLost, StoreUnavailable
 from anubis.domain.run import RunId
 
 
@@ -41,17 +41,29 @@ class LogFiles:
 
 
 def create(path: Path) -> int:
-    """A new empty file, open for appending and reading; whatever had the name is unlinked."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.unlink(missing_ok=True)
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    """A new empty file, open for appending and reading; whatever had the name is unlinked.
+
+    Raises StoreUnavailable.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        return os.open(path, flags, 0o644)
+    except OSError as error:
+        raise StoreUnavailable(
+            f"No log can be created in {path.parent}: {error.strerror}."
+        ) from error
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write everything, however often the system stops short."""
+    """Write everything, however often the system stops short. Raises StoreUnavailable."""
     view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
+    try:
+        while view:
+            view = view[os.write(descriptor, view) :]
+    except OSError as error:
+        raise StoreUnavailable(f"The log cannot be written: {error.strerror}.") from error
 
 
 def check_owner(descriptor: int, path: Path) -> None:

@@ -28,7 +28,11 @@ INDEX_FROM = 1024 * 1024
 
 
 class LocalLogWriter:
-    """Appends to one log file. Used by one task at a time."""
+    """Appends to one log file. Used by one task at a time.
+
+    After a StoreUnavailable (the disk is full, say) a frame may be missing or torn: drop this
+    writer, and start the log anew when trying again.
+    """
 
     def __init__(self, paths: files.LogFiles) -> None:
         self._paths = paths
