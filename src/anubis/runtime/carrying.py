@@ -186,7 +186,9 @@ class Carrier:
     def _notes(self, collected: Collected, ended: UnitEnded) -> list[NewEvent]:
         messages = list(collected.warnings)
         if ended.left_behind:
-            messages.append(f"{ended.left_behind} processes left running by the program: stopped")
+            messages.append(
+                f"the program left {ended.left_behind} of its processes running; they were stopped"
+            )
         now = self._shop.clock.now()
         return [NewEvent(at=now, kind=EventKind.WARNING, message=text) for text in messages]
 

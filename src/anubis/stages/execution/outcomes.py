@@ -26,11 +26,11 @@ def decide(ended: UnitEnded, plan: Plan, last_lines: tuple[str, ...]) -> Outcome
 
 def overdue(state: RunState, limit: timedelta) -> Outcome:
     """The outcome of a run whose state lasted too long, seen from outside the program."""
-    name = state.value.lower()
-    return Outcome(
-        state=RunState.ERROR,
-        reason=f"still {state} after {describe(limit)}: limits.{name} passed",
-    )
+    if state is RunState.SUBMITTED:
+        reason = f"no runtime took it up within {describe(limit)}; see `anubis doctor`"
+    else:
+        reason = f"still {state} after {describe(limit)}: limits.{state.value.lower()} passed"
+    return Outcome(state=RunState.ERROR, reason=reason)
 
 
 def describe(duration: timedelta) -> str:
