@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import operator
 import sys
-from collections.abc import Sequence
-from typing import BinaryIO
+from collections.abc import Callable, Sequence
 
 import click
 
@@ -21,6 +21,7 @@ from anubis.ports.log_store import LogQuery
 _PAUSE = 0.2
 """Seconds between looks for new output: soon enough for a person, rare enough for the program."""
 
+_BATCH = 4096
 _STREAMS = click.Choice([stream.value for stream in Stream])
 
 
@@ -81,34 +82,35 @@ class _Printer:
         self._run_id = run_id
         self._wanted = query
         self._query = query
-        self._style = style
-        self._out: BinaryIO = sys.stdout.buffer
-        self._unfinished: set[tuple[str, Stream]] = set()
+        self._rendered = _rendering(style)
 
     async def print_new(self) -> None:
         """Print what has been stored since the last call."""
-        last = self._query.after
+        last, pieces = self._query.after, list[bytes]()
+        is_filtered = self._query is self._wanted
         async for line in self._application.logs.lines(self._run_id, self._query):
             last = line.number
-            if _matches(line, self._wanted):
-                self._out.write(self._rendered(line))
-        self._out.flush()
+            if is_filtered or _matches(line, self._wanted):
+                pieces.append(self._rendered(line))
+                if len(pieces) >= _BATCH:
+                    _write(pieces)
+        _write(pieces)
         # From now on everything after the last line, filtered here: a filter in the store would
         # make it search the same lines again and again while nothing matches.
         self._query = LogQuery(after=last)
 
-    def _rendered(self, line: LogLine) -> bytes:
-        if self._style.as_json:
-            return shapes.line(shapes.line_shape(line)).encode()
-        source = (line.unit, line.stream)
-        continues = source in self._unfinished
-        if line.text.endswith(b"\n"):
-            self._unfinished.discard(source)
-        else:
-            self._unfinished.add(source)
-        if not self._style.timestamps or continues:
-            return line.text
-        return output.stamp(line) + line.text
+
+def _write(pieces: list[bytes]) -> None:
+    """Write many lines at once: one by one costs more than reading them."""
+    sys.stdout.buffer.write(b"".join(pieces))
+    sys.stdout.buffer.flush()
+    pieces.clear()
+
+
+def _rendering(style: _Style) -> Callable[[LogLine], bytes]:
+    if style.as_json:
+        return lambda line: shapes.line(shapes.line_shape(line)).encode()
+    return output.stamped() if style.timestamps else operator.attrgetter("text")
 
 
 def _matches(line: LogLine, query: LogQuery) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from anubis.domain.logline import LogLine
 from anubis.domain.observation import Stream
@@ -24,9 +24,17 @@ def readable(raw: bytes) -> str:
     return text.printable(text.shortened(whole[: 4 * _LONGEST], _LONGEST))
 
 
-def stamp(line: LogLine) -> bytes:
-    """What ``--timestamps`` puts before a line."""
-    return f"{shapes.iso(line.at)} ".encode()
+def stamped() -> Callable[[LogLine], bytes]:
+    """Put the moment before every line, but not before a piece that goes on with one."""
+    unfinished: set[tuple[str, Stream]] = set()
+
+    def render(line: LogLine) -> bytes:
+        source = (line.unit, line.stream)
+        goes_on = source in unfinished
+        (unfinished.discard if line.text.endswith(b"\n") else unfinished.add)(source)
+        return line.text if goes_on else f"{shapes.iso(line.at)} ".encode() + line.text
+
+    return render
 
 
 def _bar(stream: Stream) -> str:
