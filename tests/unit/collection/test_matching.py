@@ -107,7 +107,10 @@ def ours(
 @example([r"(?s)1.*"], b"1\n2", 60)
 def test_blocks_and_lines_agree(sources: list[str], block: bytes, chunk: int) -> None:
     definitions = [definition(source, str(index)) for index, source in enumerate(sources)]
-    with mock.patch.object(matching, "CHUNK", chunk):
+    with (
+        mock.patch.object(matching, "CHUNK", chunk),
+        mock.patch.object(matching, "PREFILTER_FROM", 0),
+    ):
         matcher = Matcher(definitions)
         for index, source in enumerate(sources):
             assert ours(matcher, block, str(index)) == naive(source, block), source
@@ -197,7 +200,11 @@ def test_several_groups_are_refused() -> None:
         Matcher([definition("(a)(b)")])
 
 
-def test_many_patterns_find_their_own_values() -> None:
+@pytest.mark.parametrize("prefilter_from", [0, 1_000, 1_000_000])
+def test_many_patterns_find_their_own_values(
+    prefilter_from: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matching, "PREFILTER_FROM", prefilter_from)
     definitions = [definition(rf"metric{index}=(\d+)", str(index)) for index in range(40)]
     block = b"".join(b"metric%d=%d metric0=7\n" % (index, index) for index in range(40))
 
