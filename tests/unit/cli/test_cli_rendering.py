@@ -31,6 +31,7 @@ from anubis.entrypoints.cli.rendering import (
     samples,
     shapes,
     states,
+    text,
 )
 from anubis.entrypoints.cli.rendering.problems import Verdict
 from anubis.entrypoints.cli.rendering.story import Story
@@ -118,13 +119,19 @@ def test_every_state_has_a_headline(state: RunState) -> None:
 
 def test_a_list_has_one_line_per_run() -> None:
     runs = [a_run(RunState.SUCCEEDED), builders.a_run(1)]
-    table = click.unstyle(listings.runs_table(runs, LATER, whole_ids=True))
+    table = click.unstyle(listings.runs_table(runs, LATER, width=None))
     header, first, second = table.splitlines()
     assert header.split()[0] == "run"
     assert first.startswith(runs[0].id)
     assert "✔ SUCCEEDED" in first
     assert "○ SUBMITTED" in second
-    assert listings.runs_table([], LATER, whole_ids=True) == "no runs\n"
+    assert listings.runs_table([], LATER, width=None) == "no runs\n"
+
+
+def test_a_list_on_a_terminal_fits_whatever_the_names() -> None:
+    run = dataclasses.replace(a_run(RunState.SUCCEEDED), benchmark="模型-" * 40)
+    for line in listings.runs_table([run], LATER + timedelta(hours=47), width=80).splitlines():
+        assert text.width(click.unstyle(line)) <= 80
 
 
 def test_short_ids_of_one_minute_differ() -> None:

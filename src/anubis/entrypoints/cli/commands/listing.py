@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 
 import click
@@ -76,8 +74,7 @@ def _print(application: Application, runs: Sequence[Run], *, ids: bool, as_json:
     elif ids:
         terminal.echo("".join(f"{run.id}\n" for run in runs))
     else:
-        whole_ids = not terminal.is_lively(sys.stdout, os.environ)
-        terminal.echo(listings.runs_table(runs, now, whole_ids=whole_ids))
+        terminal.echo(listings.runs_table(runs, now, width=terminal.width()))
 
 
 @click.command("history")

@@ -20,21 +20,25 @@ _COLUMNS = (
     Column(title="took", right=True),
 )
 
+_OTHERS = 66
+"""Cells that the other columns need, with the spaces between them."""
 
-def runs_table(runs: Sequence[Run], now: datetime, *, whole_ids: bool) -> str:
-    """The runs in the order given."""
+
+def runs_table(runs: Sequence[Run], now: datetime, *, width: int | None) -> str:
+    """The runs in the order given, cut to a terminal of this width; whole without one."""
     if not runs:
         return "no runs\n"
-    return table(_COLUMNS, [_row(run, now, whole_ids=whole_ids) for run in runs])
+    return table(_COLUMNS, [_row(run, now, width=width) for run in runs])
 
 
-def _row(run: Run, now: datetime, *, whole_ids: bool) -> list[Cell]:
+def _row(run: Run, now: datetime, *, width: int | None) -> list[Cell]:
+    benchmark = text.printable(run.benchmark)
     state = f"{states.symbol(run.state)} {run.state}"
     took = text.duration(run.elapsed(now)) if run.started_at else ""
     return [
-        Cell(text=run.id if whole_ids else states.short(run.id)),
+        Cell(text=states.short(run.id) if width else run.id),
         Cell(text=state, colour=states.colour(run.state)),
-        Cell(text=text.shortened(text.printable(run.benchmark), 32)),
+        Cell(text=text.shortened(benchmark, max(8, width - _OTHERS)) if width else benchmark),
         Cell(text=run.engine),
         Cell(text=text.age(run.submitted_at, now)),
         Cell(text=took),
