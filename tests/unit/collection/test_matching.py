@@ -190,6 +190,28 @@ def test_undecodable_bytes_are_one_character_each() -> None:
     assert found.values == [12.0]
 
 
+def test_a_pattern_that_matches_nothing_everywhere_is_given_up() -> None:
+    matcher = Matcher([definition(r"(\d*)"), definition(r"v=(\d+)", "v")])
+    block = b"x" * 999 + b"\n" + b"v=1 12\n"
+
+    results = [found for _ in range(1_000) for found in matcher.find(block)]
+
+    assert sum(found.gave_up for found in results) == 1
+    assert sum(len(found.values) for found in results if found.definition.name == "v") == 1_000
+    count = sum(found.rejected.count for found in results if found.rejected)
+    assert count == matching.MOST_EMPTY - 1
+
+
+def test_a_required_text_that_is_everywhere_does_not_hide_matches() -> None:
+    definitions = [definition(r"(\d+)   x", "table"), definition(r"loss=(\d+)", "loss")]
+    block = b"   " * 40_000 + b"\n" + b"loss=1 2   x\n" * 3
+    matcher = Matcher(definitions)
+
+    for _ in range(3):
+        assert ours(matcher, block, "table")[0] == [2.0] * 3
+        assert ours(matcher, block, "loss")[0] == [1.0] * 3
+
+
 def test_an_invalid_pattern_is_explained() -> None:
     with pytest.raises(UserError, match=re.escape("'m' is not valid: missing )")):
         Matcher([definition("(")])

@@ -179,6 +179,8 @@ class Collector:
                 self._findings.match_is_no_number(
                     unit, name, found.rejected.count, found.rejected.example, line
                 )
+            if found.gave_up:
+                self._findings.pattern_is_given_up(unit, name)
         if self._reads_stdout and stream is Stream.STDOUT:
             self._add_emitted(unit, emitted.object_lines(block))
 

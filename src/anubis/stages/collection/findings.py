@@ -49,6 +49,17 @@ class Findings:
         """Whether a pattern matched at least something, if no number."""
         return any(kind == "match" and found == name for kind, _, found in self._counts)
 
+    def pattern_is_given_up(self, unit: str, name: str) -> None:
+        """A pattern matches nothing at all between any two characters."""
+        self._count(
+            ("given up", unit, name),
+            1,
+            lambda _: (
+                f"Metric {name!r} was not searched to the end in the output of {unit!r}: its "
+                "pattern also matches where there is nothing. Write + instead of * in it."
+            ),
+        )
+
     def pattern_found_nothing(self, name: str, pattern: str) -> None:
         """A declared metric has no sample: most often its pattern is wrong."""
         self._count(

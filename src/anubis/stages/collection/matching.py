@@ -13,16 +13,15 @@ would treat the single lines; the few operators for which that fails are matched
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-import ahocorasick_rs
 import re2
 
 from anubis.domain import errors
 from anubis.domain.metric import MetricDefinition
 from anubis.stages.collection import literal, number
+from anubis.stages.collection.prefiltering import Prefilter, Spans
 
 CHUNK = 512 * 1024
 """Bytes given to the matchers at once: fits the second-level cache, and the work per chunk and
@@ -32,8 +31,9 @@ PREFILTER_FROM = 32 * 1024
 """Bytes of output from which the prefilter pays: building it takes half a millisecond, which
 short runs need not spend."""
 
-_FEWEST_LITERALS = 8
-"""With fewer, ahocorasick_rs leaves its vectorised search for one that is 5 to 10 times slower."""
+MOST_EMPTY = 100_000
+"""Matches of nothing at all after which a pattern is given up. One like ``\\d*`` matches nothing
+between any two bytes: a gigabyte of output would keep us busy for an hour."""
 
 _NEEDS_SINGLE_LINES = re.compile(r"\\[AzCQ]|\(\?[A-Za-z]*-[A-Za-z]*m")
 """Operators that speak of the text as a whole, or that step over newlines in spite of RE2."""
@@ -55,9 +55,7 @@ class Found:
     definition: MetricDefinition
     values: Sequence[float]
     rejected: Rejected | None
-
-
-_Spans = list[tuple[int, int]]
+    gave_up: bool = False  #: it matched nothing too often and is not tried again
 
 
 class Matcher:
@@ -66,7 +64,7 @@ class Matcher:
     def __init__(self, definitions: Sequence[MetricDefinition]) -> None:
         """Raises UserError if a pattern is invalid or has several groups."""
         self._patterns = [_Pattern(definition) for definition in definitions]
-        self._filter: _Prefilter | None = None
+        self._filter: Prefilter | None = None
         self._seen = 0
 
     def find(self, block: bytes) -> list[Found]:
@@ -84,30 +82,41 @@ class Matcher:
             found.extend(self._find_in_chunk(block, start, end))
         return found
 
-    def _prefilter(self) -> _Prefilter | None:
+    def _prefilter(self) -> Prefilter | None:
         patterns = [pattern.definition.pattern for pattern in self._patterns]
-        literals = [literal.required_literal(pattern) for pattern in patterns]
-        return _Prefilter(literals) if any(literals) else None
+        return Prefilter.of([literal.required_literal(pattern) for pattern in patterns])
 
     def _find_in_chunk(self, text: bytes, start: int, end: int) -> Iterator[Found]:
         chunk = text[start:end]
-        lines = self._filter.candidates(chunk) if self._filter else {}
+        lines = self._candidates(chunk)
         for index, pattern in enumerate(self._patterns):
             spans = lines.get(index)
-            if spans is None:
-                excerpt = chunk
-            elif spans:
-                excerpt = b"\n".join([chunk[first:last] for first, last in spans])
-            else:
+            if pattern.given_up or spans == []:
                 continue
+            excerpt = chunk
+            if spans is not None:
+                excerpt = b"\n".join([chunk[first:last] for first, last in spans])
             values, rejected = pattern.values(excerpt)
             if rejected:
                 rejected = self._locate(rejected, text, start, spans)
-            if values or rejected:
-                yield Found(definition=pattern.definition, values=values, rejected=rejected)
+            if values or rejected or pattern.given_up:
+                yield Found(
+                    definition=pattern.definition,
+                    values=values,
+                    rejected=rejected,
+                    gave_up=pattern.given_up,
+                )
+
+    def _candidates(self, chunk: bytes) -> Mapping[int, Spans]:
+        """The lines each filtered pattern needs to see; the others see all."""
+        if self._filter is None:
+            return {}
+        lines = self._filter.candidates(chunk)
+        self._filter = self._filter.refined()
+        return lines
 
     @staticmethod
-    def _locate(rejected: Rejected, text: bytes, start: int, spans: _Spans | None) -> Rejected:
+    def _locate(rejected: Rejected, text: bytes, start: int, spans: Spans | None) -> Rejected:
         """Translate a line number within an excerpt into one within the block."""
         line = rejected.line
         if spans is not None:
@@ -150,6 +159,13 @@ class _Pattern:
             )
         self._group = self._compiled.groups
         self._single_lines = bool(_NEEDS_SINGLE_LINES.search(definition.pattern))
+        self._may_be_empty = self._compiled.fullmatch(b"") is not None
+        self._empty = 0
+
+    @property
+    def given_up(self) -> bool:
+        """Whether it matched nothing at all too often."""
+        return self._empty >= MOST_EMPTY
 
     def values(self, excerpt: bytes) -> tuple[Sequence[float], Rejected | None]:
         """The numbers in lines joined by newlines, and what matched but is no number."""
@@ -157,6 +173,8 @@ class _Pattern:
             excerpt = excerpt.decode("utf-8", "replace").encode()
         if self._single_lines:
             return self._values_line_by_line(excerpt)
+        if self._may_be_empty:
+            return self._sort_out(excerpt, 0)
         group = self._group
         spans = [match.span(group) for match in self._compiled.finditer(excerpt)]
         values = number.all_numbers([excerpt[start:end] for start, end in spans])
@@ -168,6 +186,8 @@ class _Pattern:
         values: list[float] = []
         rejected: Rejected | None = None
         for index, line in enumerate(excerpt.split(b"\n")):
+            if self.given_up:
+                break
             more, bad = self._sort_out(line, index)
             values.extend(more)
             if bad and rejected:
@@ -200,7 +220,12 @@ class _Pattern:
             start, end = match.span()
             if start == end == last_start:  # re2 reports an empty match twice
                 continue
-            last_start = start if start == end else -1
+            last_start = -1
+            if start == end:
+                last_start = start
+                self._empty += 1
+                if self.given_up:
+                    return
             first, last = match.span(self._group)
             yield (excerpt[first:last] if first >= 0 else b""), start
 
@@ -210,58 +235,3 @@ def _reason(error: Exception) -> str:
     said = error.args[0] if error.args else ""
     text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
     return text.replace("(?m)", "", 1)
-
-
-class _Prefilter:
-    """Knows, for each pattern with a required text, which lines of a chunk can match."""
-
-    def __init__(self, literals: Sequence[bytes | None]) -> None:
-        distinct = sorted({text for text in literals if text})
-        self._filtered = [index for index, text in enumerate(literals) if text]
-        # A longer text hides the shorter ones that overlap it: the search reports hits that do
-        # not overlap. A hit therefore stands for every text that could share bytes with it.
-        self._patterns_of = [
-            [index for index, text in enumerate(literals) if text and _may_overlap(hit, text)]
-            for hit in distinct
-        ]
-        fillers = itertools.islice(_fillers(distinct), max(0, _FEWEST_LITERALS - len(distinct)))
-        automaton = [*distinct, *fillers]
-        self._patterns_of.extend([] for _ in range(len(automaton) - len(distinct)))
-        self._search = ahocorasick_rs.BytesAhoCorasick(
-            automaton, matchkind=ahocorasick_rs.MatchKind.LeftmostFirst
-        ).find_matches_as_indexes
-
-    def candidates(self, chunk: bytes) -> dict[int, _Spans]:
-        """For each filtered pattern, the bounds of the lines that may match, in order."""
-        spans: dict[int, _Spans] = {index: [] for index in self._filtered}
-        latest = dict.fromkeys(self._filtered, -1)
-        line_start, line_end = 0, -1
-        for hit, start, end in self._search(chunk):
-            if start > line_end:
-                line_start = chunk.rfind(b"\n", 0, start) + 1
-                line_end = chunk.find(b"\n", end)
-                if line_end < 0:
-                    line_end = len(chunk)
-            for index in self._patterns_of[hit]:
-                if latest[index] != line_start:
-                    latest[index] = line_start
-                    spans[index].append((line_start, line_end))
-        return spans
-
-
-def _may_overlap(one: bytes, other: bytes) -> bool:
-    """Whether some text holds both so that they share at least one byte."""
-    if one in other or other in one:
-        return True
-    shorter = min(len(one), len(other))
-    return any(
-        one[-size:] == other[:size] or other[-size:] == one[:size] for size in range(1, shorter)
-    )
-
-
-def _fillers(literals: Sequence[bytes]) -> Iterator[bytes]:
-    """Texts that no sane output contains and that cannot hide a literal."""
-    for index in itertools.count():
-        filler = b"\x01\x02anubis%d\x03\x04" % index
-        if not any(_may_overlap(filler, text) for text in literals):
-            yield filler
