@@ -124,7 +124,7 @@ async def test_output_that_cannot_be_stored_ends_the_run_with_the_reason(
 ) -> None:
     """Here a limit on the size of files plays the full disk."""
     await run(engine, a_plan("true"))
-    [zygote] = tree.running_below(os.getpid())
+    [zygote] = filter(tree.is_running, tree.children(os.getpid()))
     resource.prlimit(zygote, resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
     run_id = a_new_run()
     await engine.start(run_id, a_plan("sh", "-c", "setsid sleep 600 & yes"))
@@ -144,9 +144,8 @@ async def test_a_run_whose_guards_all_died_can_be_removed_unseen(
             shim = int(observation.data)
             break
     zygote = int((tree.stat(shim) or [])[tree.PARENT])
-    os.kill(zygote, signal.SIGSTOP)
-    os.kill(shim, signal.SIGKILL)
-    os.kill(zygote, signal.SIGKILL)
+    os.kill(zygote, signal.SIGSTOP)  # it would replace and finish what it sees dying
+    tree.send(signal.SIGKILL, [*tree.children(zygote), zygote])
     while tree.is_running(shim):
         await asyncio.sleep(0.01)
     await engine.remove(run_id)

@@ -59,6 +59,12 @@ def parent(process: int) -> int:
     return int(fields[tree.PARENT])
 
 
+def keeper_of(zygote: int) -> int:
+    names = {child: Path(f"/proc/{child}/comm").read_text() for child in tree.children(zygote)}
+    [keeper] = [child for child, name in names.items() if name == "anubis-keeper\n"]
+    return keeper
+
+
 async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(20):
         while not holds():
@@ -152,10 +158,10 @@ async def test_shim_and_zygote_killed_together_still_lose_no_output(
     assert end(await run(engine, a_plan("true"))).exit_code == 0
 
 
-async def test_with_everybody_killed_one_after_the_other_no_output_is_lost(
+async def test_with_service_zygote_and_shim_killed_together_no_output_is_lost(
     engine: ProcessEngine, directory: Path, tmp_path: Path, survivors_of: SurvivorsOf
 ) -> None:
-    """A shim that loses its zygote has a keeper, who finishes the run when the shim dies too."""
+    """The keeper still holds the pipes, and finishes the run."""
     run_id = a_new_run()
     text = (
         f"cd {tmp_path}; echo $PPID >shim.tmp; mv shim.tmp shim; until [ -e go ]; do sleep 0.02;"
@@ -166,7 +172,6 @@ async def test_with_everybody_killed_one_after_the_other_no_output_is_lost(
     shim = int((tmp_path / "shim").read_text())
     os.kill(parent(shim), signal.SIGKILL)
     await kill_service()
-    await asyncio.sleep(0.2)
     (tmp_path / "go").touch()
     await until((directory / run_id / "status.json").exists)
     seen = await watch(engine, run_id)
@@ -176,6 +181,19 @@ async def test_with_everybody_killed_one_after_the_other_no_output_is_lost(
         "the shim was killed after its zygote",
     )
     assert survivors_of(run_id) == []
+
+
+async def test_a_killed_keeper_is_replaced(engine: ProcessEngine) -> None:
+    run_id, shim = await started(engine, COUNTING)
+    zygote = parent(shim)
+    first = keeper_of(zygote)
+    os.kill(first, signal.SIGKILL)
+    await until(lambda: not tree.is_running(first))
+    await run(engine, a_plan("true"))
+    assert keeper_of(zygote) != first
+    pipes = {str(path.readlink()) for path in Path(f"/proc/{keeper_of(zygote)}/fd").iterdir()}
+    assert any(run_id in pipe for pipe in pipes)
+    assert end(await watch(engine, run_id)).exit_code == 4
 
 
 async def test_a_lost_run_is_not_run_again(engine: ProcessEngine, tmp_path: Path) -> None:
@@ -254,8 +272,8 @@ async def test_when_all_are_killed_the_next_engine_finishes_the_run(
     shim = await first_word(engine, run_id)
     zygote = parent(shim)
     await kill_service()
-    os.kill(zygote, signal.SIGKILL)
-    os.kill(shim, signal.SIGKILL)
+    for process in (keeper_of(zygote), zygote, shim):
+        os.kill(process, signal.SIGKILL)
     seen = await watch(engine, run_id)
     assert end(seen).cause is EndCause.LOST
     assert "shim is gone" in end(seen).message

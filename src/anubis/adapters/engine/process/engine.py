@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import dataclasses
 import shutil
+import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -38,6 +39,8 @@ THREAD_BYTES = 256 * 1024
 """Reading more than this takes long enough to be worth a thread."""
 
 BATCH_ITEMS = 1000
+REMOVE_SECONDS = 15.0
+PAUSE_SECONDS = 0.02
 
 
 class ProcessEngine:
@@ -129,8 +132,7 @@ class ProcessEngine:
         if not files.has_ended(str(directory)):
             if watching.is_guarded(directory):
                 raise NotPossible(f"run {run_id} still goes on; stop it first")
-            with contextlib.suppress(OSError):  # its shim died unseen: leave no process of it
-                await asyncio.to_thread(recovery.recover, str(directory), "the run is removed")
+            await asyncio.to_thread(_recover, str(directory))
         self._let_go(run_id)
         await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
 
@@ -181,6 +183,14 @@ class ProcessEngine:
     def _unit_of(directory: Path) -> str | None:
         spec = files.read_json(str(directory), files.SPEC)
         return None if spec is None else str(spec["unit"])
+
+
+def _recover(directory: str) -> None:
+    """Leave no process of a run whose shim died unseen, even if another is at it already."""
+    give_up = time.monotonic() + REMOVE_SECONDS
+    with contextlib.suppress(OSError):
+        while not recovery.recover(directory, "removed") and time.monotonic() < give_up:
+            time.sleep(PAUSE_SECONDS)
 
 
 async def _read(

@@ -6,7 +6,6 @@ import ctypes
 import functools
 import os
 
-PR_SET_PDEATHSIG = 1
 PR_SET_NAME = 15
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -25,11 +24,6 @@ def _prctl(option: int, value: int | bytes) -> None:
 def adopt_orphans(wanted: bool) -> None:
     """Become, or stop being, the parent of descendants whose own parent dies."""
     _prctl(PR_SET_CHILD_SUBREAPER, int(wanted))
-
-
-def tell_death_of_parent(signal_number: int) -> None:
-    """Receive a signal when the parent dies. Holds for this process, not for its children."""
-    _prctl(PR_SET_PDEATHSIG, signal_number)
 
 
 def name_process(name: str) -> None:

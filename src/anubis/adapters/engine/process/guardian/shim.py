@@ -15,16 +15,7 @@ import select
 import signal
 import time
 
-from anubis.adapters.engine.process.guardian import (
-    channels,
-    ending,
-    files,
-    keeper,
-    linux,
-    program,
-    recovery,
-    tree,
-)
+from anubis.adapters.engine.process.guardian import channels, ending, files, linux, program, tree
 from anubis.adapters.engine.process.guardian.journal import Journal
 
 SAMPLE_SECONDS = 1.0
@@ -50,24 +41,10 @@ NEVER = float("inf")
 PROCESSES = 5  #: where a reading counts them
 
 
-class Parent:
-    """What a shim must know of its zygote."""
-
-    __slots__ = ("process", "revive")
-
-    def __init__(self, process: int, revive: list[str] | None) -> None:
-        self.process = process
-        self.revive = revive  #: how to start the runtime again; None when it left on purpose
-
-
 class Shim:
     """The run of one unit, from its specification to its status."""
 
-    def __init__(
-        self, directory: str, spec: program.Spec, journal: Journal, parent: Parent
-    ) -> None:
-        self._parent = parent
-        self._is_alone = False  #: the zygote died, and a keeper was hired in its place
+    def __init__(self, directory: str, spec: program.Spec, journal: Journal) -> None:
         self._directory = directory
         self._spec = spec
         self._journal = journal
@@ -126,9 +103,6 @@ class Shim:
         """Until nothing of the program's tree is left."""
         while self._reap():
             now = time.monotonic()
-            if not self._is_alone and os.getppid() != self._parent.process:
-                self._is_alone = True
-                keeper.hire(self._directory, self._parent.revive)
             if not self._enforce(now):
                 return
             if now >= self._sample_at:
@@ -241,8 +215,6 @@ class Shim:
 
     def _finish(self) -> None:
         """All are dead: what is still in the pipes is all there will ever be."""
-        if self._is_alone:  # while the keeper was hired, an orphan may have slipped away
-            recovery.kill(lambda: recovery.marked(self._spec.run_id, None))
         for channel in self._channels:
             while channel.has_data():
                 self._keep(channel)
@@ -252,10 +224,9 @@ class Shim:
 
 
 def wake_on_children() -> int:
-    """A descriptor that becomes readable whenever a child ends, or SIGUSR1 comes."""
+    """A descriptor that becomes readable whenever a child ends."""
     reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, _ignore)
-    signal.signal(signal.SIGUSR1, _ignore)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     return reader
 
@@ -264,10 +235,9 @@ def _ignore(_number: int, _frame: object) -> None:
     """Only the wake-up descriptor matters, but Python writes to it only if there is a handler."""
 
 
-def main(directory: str, parent: Parent) -> None:
+def main(directory: str) -> None:
     """Be the shim of this run, unless there is or was one already."""
     os.setsid()
-    linux.tell_death_of_parent(signal.SIGUSR1)
     linux.adopt_orphans(True)
     linux.name_process("anubis-shim")
     if files.take_lock(directory) is None:  # held until this process ends
@@ -277,7 +247,7 @@ def main(directory: str, parent: Parent) -> None:
     except FileExistsError:
         return
     try:
-        Shim(directory, program.Spec.read(directory), journal, parent).run()
+        Shim(directory, program.Spec.read(directory), journal).run()
     except Exception as error:  # whoever finds this run without a status shall know why
         content = json.dumps({"message": f"{type(error).__name__}: {error}"}).encode()
         files.write_durably(directory, files.DEFECT, content, sync=False)

@@ -19,7 +19,15 @@ import select
 import signal
 import sys
 
-from anubis.adapters.engine.process.guardian import files, linux, recovery, revival, shim, tree
+from anubis.adapters.engine.process.guardian import (
+    files,
+    keeper,
+    linux,
+    recovery,
+    revival,
+    shim,
+    tree,
+)
 
 ENGINE = 3  #: the descriptor of the socket to the engine
 RETRY_SECONDS = 0.05
@@ -38,6 +46,7 @@ class Zygote:
         self._held: dict[str, list[int]] = {}  #: run to the FIFOs we keep open for it
         self._lost: dict[str, str] = {}  #: runs whose shim died, and how
         self._wake = shim.wake_on_children()
+        self._keeper, self._line = keeper.start(root, revive)
 
     def serve(self) -> None:
         """Until nobody needs us."""
@@ -67,6 +76,7 @@ class Zygote:
                 self._start(run_id)
             elif word == "bye":
                 self._revive = None
+                self._instruct("bye")
         if not data:
             self._has_engine = False
             if self._revive:
@@ -89,14 +99,25 @@ class Zygote:
 
     def _hold(self, run_id: str, directory: str) -> None:
         """Keep the pipes alive whatever happens to the shim: what is in them is not lost."""
-        held = self._held.setdefault(run_id, [])
-        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-        for fifo, _ in files.STREAMS[len(held) :]:
-            held.append(os.open(f"{directory}/{fifo}", flags))
+        if run_id not in self._held:
+            self._held[run_id] = recovery.hold(directory)
+            self._instruct(f"hold {run_id}")
 
     def _let_go(self, run_id: str) -> None:
         for descriptor in self._held.pop(run_id, ()):
             os.close(descriptor)
+        self._instruct(f"drop {run_id}")
+
+    def _instruct(self, line: str) -> None:
+        """Speak to the keeper; one that cannot listen is replaced when it is dead."""
+        with contextlib.suppress(BrokenPipeError, BlockingIOError):
+            os.write(self._line, f"{line}\n".encode())
+
+    def _replace_keeper(self) -> None:
+        os.close(self._line)
+        self._keeper, self._line = keeper.start(self._root, self._revive)
+        for run_id in self._held:
+            self._instruct(f"hold {run_id}")
 
     def _become_shim(self, directory: str) -> None:
         """In the child: guard the run, then vanish. Never returns."""
@@ -105,7 +126,7 @@ class Zygote:
             signal.set_wakeup_fd(-1)
             os.closerange(ENGINE, 1 << 16)
             gc.enable()
-            shim.main(directory, shim.Parent(self._process, self._revive))
+            shim.main(directory)
             code = 0
             if self._revive and os.getppid() != self._process:
                 revival.start_detached(self._revive)
@@ -119,6 +140,8 @@ class Zygote:
                 run_id = self._shims.pop(process, None)
                 if run_id is not None:
                     self._note_end(run_id, status)
+                elif process == self._keeper:
+                    self._replace_keeper()
 
     def _note_end(self, run_id: str, status: int) -> None:
         if status == 0 or files.has_ended(f"{self._root}/{run_id}"):
@@ -141,8 +164,9 @@ class Zygote:
         self._conclude(run_id)
 
     def _orphans(self) -> list[int]:
-        """What dead shims left to us. Every other child of ours is a shim."""
-        children = [child for child in tree.children(self._process) if child not in self._shims]
+        """What dead shims left to us. Every other child of ours is a shim or the keeper."""
+        ours = {self._keeper, *self._shims}
+        children = [child for child in tree.children(self._process) if child not in ours]
         below = [process for child in children for process in tree.descendants(child)]
         return [process for process in children + below if tree.is_running(process)]
 
