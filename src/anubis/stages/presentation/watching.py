@@ -15,10 +15,10 @@ from anubis.domain.run import Run, RunId
 from anubis.ports.clock import Clock
 from anubis.ports.run_store import RunStore
 
-QUICK, CALM = 0.02, 0.1
-"""Seconds between looks: quick in the first two seconds, when short runs end; then calm."""
+QUICK, CALM = 0.005, 0.1
+"""Seconds between looks: quick in the first second, when short runs end; then calm."""
 
-QUICK_LOOKS = 100
+QUICK_LOOKS = 200
 CARE_EVERY = 1.0
 """Seconds between calls of ``care``, which revives a runtime that was killed."""
 
