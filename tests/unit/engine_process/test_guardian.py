@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -13,7 +14,14 @@ import pytest
 
 import anubis
 from anubis.adapters.engine.process import following
-from anubis.adapters.engine.process.guardian import channels, ending, files, journal, tree
+from anubis.adapters.engine.process.guardian import (
+    channels,
+    ending,
+    files,
+    journal,
+    recovery,
+    tree,
+)
 from anubis.domain.observation import EndCause, OutputChunk, ResourceReading, UnitEnded
 
 SOURCE = str(Path(anubis.__file__).parent.parent)
@@ -150,6 +158,36 @@ def test_children_of_threads_belong_to_the_tree() -> None:
     thread.start()
     thread.join()
     assert found == [True]
+
+
+def test_a_kernel_without_lists_of_children_is_asked_for_parents(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tree, "_kernel_lists_children", lambda: False)
+    with subprocess.Popen(["sh", "-c", "sleep 60 & echo; wait"], stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        below = list(tree.descendants(child.pid))
+        assert child.pid in tree.children(os.getpid())
+        assert len(below) == 1
+        tree.send(signal.SIGKILL, [child.pid, *below])
+
+
+def test_a_session_ends_with_its_shim(tmp_path: Path) -> None:
+    """Its number may be given to strangers afterwards, whom recovery must not touch."""
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as child:
+        book = journal.Journal.create(str(tmp_path))
+        book.started(child.pid, tree.start_ticks(child.pid))
+        book.close()
+        session = recovery.session_of(str(tmp_path))
+        assert session is not None
+        assert session.has(child.pid)
+        assert not session.has(os.getpid())
+        os.utime(tmp_path / files.JOURNAL, (1e9, 1e9))  # the shim died long before this sleep
+        stranger = recovery.session_of(str(tmp_path))
+        assert stranger is not None
+        assert not stranger.has(child.pid)
+        child.kill()
 
 
 def test_an_ended_process_that_waits_to_be_reaped_is_not_running() -> None:

@@ -204,7 +204,10 @@ def _spawn(argv: list[str], engine: int, log: Path) -> int:
 
 def _await_end(process: int) -> None:
     """Give an idle zygote the moment it needs; one that guards something after all stays."""
-    descriptor = os.pidfd_open(process)
+    try:
+        descriptor = os.pidfd_open(process)
+    except OSError:  # gone already, or a kernel before 5.3
+        return
     try:
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)

@@ -4,7 +4,7 @@ Used by the zygote, which adopts a dead shim's processes and still holds its pip
 engine that finds a run whose zygote is gone too. The run's lock lets only one of them at a time.
 """
 # pathlib would cost a zygote 5 ms at its start, and each call ten times its time.
-# ruff: noqa: PTH112, PTH119, PTH208
+# ruff: noqa: PTH112, PTH116, PTH119, PTH208
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ Finder = Callable[[], Iterable[int]]
 KILL_SECONDS = 10.0
 STILL_SECONDS = 1.0
 PAUSE_SECONDS = 0.005
+SLACK_SECONDS = 2.0
+"""A shim writes at least every second; the kernel tells its boot to the second."""
 
 
 def recover(directory: str, reason: str, also: Finder = tuple) -> bool:
@@ -44,6 +46,7 @@ def recover(directory: str, reason: str, also: Finder = tuple) -> bool:
 
 def _bury(directory: str, reason: str, also: Finder) -> None:
     """Under the lock: nobody can start this run any more, and nobody else writes its files."""
+    session = session_of(directory)
     try:
         book = journal.Journal.create(directory)
     except FileExistsError:
@@ -53,7 +56,7 @@ def _bury(directory: str, reason: str, also: Finder) -> None:
         _save_and_kill(
             list(_open_streams(directory)),
             book,
-            lambda: {*marked(run_id, journal.find_started(directory)), *also()},
+            lambda: {*marked(run_id, session), *also()},
         )
     finally:
         book.close()
@@ -119,39 +122,53 @@ def kill(find: Finder) -> None:
         time.sleep(PAUSE_SECONDS)
 
 
-def marked(run_id: str, started: tuple[int, int] | None) -> Iterator[int]:
+class Session:
+    """The session of a run's program, as long as it can be told from a later one of that number."""
+
+    __slots__ = ("first", "last", "number")
+
+    def __init__(self, number: int, first: int, last: int) -> None:
+        self.number = number
+        self.first = first  #: when the program began, in clock ticks since boot
+        self.last = last  #: when its shim was last heard of
+
+    def has(self, process: int) -> bool:
+        """Whether a process belongs to it."""
+        fields = tree.stat(process)
+        return (
+            fields is not None
+            and int(fields[tree.SESSION]) == self.number
+            and self.first <= int(fields[tree.START_TICKS]) <= self.last
+        )
+
+
+def session_of(directory: str) -> Session | None:
+    """The session the program of a dead shim had.
+
+    Its number may belong to somebody else by now, but only to processes that began after the shim
+    last wrote: while it did, the session existed. We must not kill a stranger.
+    """
+    started = journal.find_started(directory)
+    if started is None:
+        return None
+    last = os.stat(f"{directory}/{files.JOURNAL}").st_mtime + SLACK_SECONDS
+    return Session(*started, tree.ticks_at(last))
+
+
+def marked(run_id: str, session: Session | None) -> Iterator[int]:
     """Living processes of a run, wherever they hang in the tree.
 
     Known by the variable every program gets, or by its session: that one also holds children
     that were started with an empty environment.
     """
     mark = f"ANUBIS_RUN_ID={run_id}".encode()
-    session = _session_of(started)
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():
             continue
         process = int(name)
-        if (_carries(process, mark) or _is_in(process, session)) and tree.is_running(process):
+        is_ours = _carries(process, mark) or (session is not None and session.has(process))
+        if is_ours and tree.is_running(process):
             yield process
-
-
-def _session_of(started: tuple[int, int] | None) -> tuple[int, int] | None:
-    """The program's session, unless its number was given to another process since."""
-    if started is None:
-        return None
-    process, ticks = started
-    return started if tree.start_ticks(process) in {0, ticks} else None
-
-
-def _is_in(process: int, session: tuple[int, int] | None) -> bool:
-    if session is None:
-        return False
-    fields = tree.stat(process)
-    return (
-        fields is not None
-        and int(fields[tree.SESSION]) == session[0]
-        and int(fields[tree.START_TICKS]) >= session[1]
-    )
 
 
 def _carries(process: int, mark: bytes) -> bool:

@@ -13,6 +13,7 @@ import json
 import os
 import select
 import signal
+import sys
 import time
 
 from anubis.adapters.engine.process.guardian import channels, ending, files, linux, program, tree
@@ -249,6 +250,7 @@ def main(directory: str) -> None:
     try:
         Shim(directory, program.Spec.read(directory), journal).run()
     except Exception as error:  # whoever finds this run without a status shall know why
+        sys.excepthook(type(error), error, error.__traceback__)
         content = json.dumps({"message": f"{type(error).__name__}: {error}"}).encode()
         files.write_durably(directory, files.DEFECT, content, sync=False)
         raise
