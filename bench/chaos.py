@@ -31,6 +31,7 @@ from anubis.bootstrap.application import Application
 from anubis.domain.document import Document
 from anubis.domain.run import Run, RunId, RunState
 from anubis.ports.log_store import LogQuery
+from anubis.runtime import locking
 from anubis.settings.model import Settings
 
 PROGRAM = """
@@ -151,7 +152,7 @@ class Campaign:
             self.report.kills[kind] = self.report.kills.get(kind, 0) + 1
 
     def _find_runtime(self) -> int | None:
-        return _holder(self._app.settings.runtime_lock)
+        return _runtime_of(self._app.settings)
 
     def _find_shim(self) -> int | None:
         shims = self._shims()
@@ -231,8 +232,20 @@ class Campaign:
                         self.report.faults.append(f"{run_id} left process {process.name} behind")
 
 
+def _runtime_of(settings: Settings) -> int | None:
+    """The living runtime, as it wrote down itself; a new one may not have done so yet."""
+    if not locking.is_held(settings.runtime_lock):
+        return None
+    try:
+        pid = int(settings.runtime_pid.read_text())
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (OSError, ValueError):
+        return None
+    return pid if b"\0runtime\0" in command else None
+
+
 def _holder(lock: Path) -> int | None:
-    """Who holds this lock, asked of the kernel."""
+    """Who took this lock, asked of the kernel."""
     try:
         inode = lock.stat().st_ino
     except OSError:
@@ -266,7 +279,7 @@ async def campaign(kills: int, seed: int) -> Report:
 
 async def _stop_runtime(settings: Settings) -> None:
     """End the runtime, and wait until its zygote has gone with it."""
-    while pid := _holder(settings.runtime_lock):
+    while pid := _runtime_of(settings):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
         await asyncio.sleep(0.1)

@@ -14,7 +14,7 @@ from anubis.bootstrap import embedded
 from anubis.bootstrap.application import Application
 from anubis.domain.document import Document
 from anubis.domain.run import Run
-from anubis.runtime import launching
+from anubis.runtime import locking
 from anubis.settings import loading
 from anubis.settings.model import Settings
 
@@ -71,5 +71,5 @@ def _stop_runtime(settings: Settings) -> None:
     with contextlib.suppress(FileNotFoundError, ValueError, ProcessLookupError):
         os.kill(int(settings.runtime_pid.read_text()), signal.SIGTERM)
     give_up = time.monotonic() + 20
-    while launching.is_alive(settings.runtime_lock) and time.monotonic() < give_up:
+    while locking.is_held(settings.runtime_lock) and time.monotonic() < give_up:
         time.sleep(0.02)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from anubis.runtime import locking
+
 ANUBIS = str(Path(sys.executable).with_name("anubis"))
 PATIENCE = 60.0
 """Seconds after which something that should happen will not happen any more."""
@@ -97,11 +99,17 @@ class Home:
         pytest.fail(f"{' '.join(words)} never said {text!r}")
 
     def stop(self) -> None:
-        """Stop the background runtime of this home and wait until it is gone."""
-        with contextlib.suppress(FileNotFoundError, ValueError, ProcessLookupError):
-            pid = int((self.path / "runtime.pid").read_text())
-            os.kill(pid, signal.SIGTERM)
-            _wait_until_gone(pid)
+        """Stop the background runtime of this home and wait until it is gone.
+
+        The lock decides whether there is one: a test that killed it may have caused another to
+        start in this very moment, before its number is written.
+        """
+        give_up = time.monotonic() + PATIENCE
+        while locking.is_held(self.path / "runtime.lock"):
+            assert time.monotonic() < give_up, f"the runtime of {self.path} did not stop"
+            with contextlib.suppress(FileNotFoundError, ValueError, ProcessLookupError):
+                os.kill(int((self.path / "runtime.pid").read_text()), signal.SIGTERM)
+            time.sleep(0.05)
 
     def programs(self) -> list[str]:
         """Processes of this home's runs that are still there."""
@@ -119,19 +127,6 @@ def _is_program(entry: Path, mark: bytes) -> bool:
     except OSError:  # ended, or not ours
         return False
     return mark in variables and any(one.startswith(b"ANUBIS_RUN_ID=") for one in variables)
-
-
-def _wait_until_gone(pid: int) -> None:
-    give_up = time.monotonic() + PATIENCE
-    while time.monotonic() < give_up:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            return
-        if state == "Z":  # ended; whoever started it has not asked yet
-            return
-        time.sleep(0.02)
-    pytest.fail(f"the runtime (process {pid}) did not stop")
 
 
 @contextlib.contextmanager

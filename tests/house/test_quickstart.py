@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from anubis.runtime import launching
+from anubis.runtime import locking
 from anubis.settings import loading
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         os.kill(int(settings.runtime_pid.read_text()), signal.SIGTERM)
     give_up = time.monotonic() + 30
-    while launching.is_alive(settings.runtime_lock):
+    while locking.is_held(settings.runtime_lock):
         assert time.monotonic() < give_up, "the runtime does not leave"
         time.sleep(0.02)
 

@@ -25,23 +25,22 @@ from anubis.bootstrap import embedded
 from anubis.domain.run import WorkerId
 from anubis.runtime import pending, serving
 from anubis.runtime.carrying import Workshop
-from anubis.runtime.launching import RuntimeLock
+from anubis.runtime.locking import RuntimeLock
 from anubis.runtime.supervising import Supervisor
 from anubis.runtime.working import Worker
 from anubis.settings.model import Settings
 
 
-def main(settings: Settings) -> None:
-    """Be the runtime of this home until there is nothing to do. Returns at once if one lives."""
-    embedded.make_home(settings)
-    lock = RuntimeLock(settings.runtime_lock)
-    stopped = False
-    while not stopped and lock.acquire():
+def main(settings: Settings, lock: RuntimeLock) -> None:
+    """Be the runtime of this home until there is nothing to do. The lock must be held."""
+    os.chdir("/")  # do not keep a file system from being unmounted
+    while True:
         settings.runtime_pid.write_text(f"{os.getpid()}\n")
         stopped = asyncio.run(_serve(settings))
         settings.runtime_pid.unlink(missing_ok=True)
         lock.release()
-        if not stopped and not asyncio.run(_has_work(settings)):
+        # A command that stored a run while we held the lock relied on us to see it.
+        if stopped or not asyncio.run(_has_work(settings)) or not lock.acquire():
             return
 
 

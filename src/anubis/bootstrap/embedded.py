@@ -22,6 +22,7 @@ from anubis.adapters.series_store.directory import DirectorySeriesStore
 from anubis.bootstrap.application import Application
 from anubis.domain.errors import StoreUnusable
 from anubis.runtime import launching
+from anubis.runtime.locking import RuntimeLock
 from anubis.settings.model import Settings
 
 RUNTIME = (sys.executable, "-m", "anubis", "runtime")
@@ -37,8 +38,12 @@ async def application(settings: Settings) -> AsyncIterator[Application]:
 
         async def wake_runtime() -> None:
             bus.wake()
-            if not launching.is_alive(settings.runtime_lock):
-                launching.start(RUNTIME, runtime_environment(settings), settings.runtime_log)
+            launching.ensure(
+                RUNTIME,
+                runtime_environment(settings),
+                lock=RuntimeLock(settings.runtime_lock),
+                log=settings.runtime_log,
+            )
 
         yield Application(
             settings=settings,

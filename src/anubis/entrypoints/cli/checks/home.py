@@ -10,7 +10,7 @@ from anubis.bootstrap import tidying
 from anubis.bootstrap.application import Application
 from anubis.entrypoints.cli.checks.finding import Finding, bad, doubtful, good
 from anubis.entrypoints.cli.rendering import text
-from anubis.runtime import launching, pending
+from anubis.runtime import locking, pending
 
 _LITTLE, _TOO_LITTLE = 5 * 1024**3, 256 * 1024**2
 """Bytes of free space: less than the first is soon full with output, less than the second is."""
@@ -39,7 +39,7 @@ def space(home: Path) -> Finding:
 
 async def runtime(application: Application) -> Finding:
     """Active runs need a living runtime; without any it may sleep."""
-    is_alive = launching.is_alive(application.settings.runtime_lock)
+    is_alive = locking.is_held(application.settings.runtime_lock)
     has_work = await pending.has_work(application.store)
     if has_work and not is_alive:
         advice = "'anubis status' starts it; see " + str(application.settings.runtime_log)
