@@ -183,6 +183,15 @@ async def test_with_service_zygote_and_shim_killed_together_no_output_is_lost(
     assert survivors_of(run_id) == []
 
 
+async def test_a_second_request_for_a_shim_leaves_the_first_guarded(engine: ProcessEngine) -> None:
+    run_id, shim = await started(engine, COUNTING)
+    await engine._link.start(run_id)
+    await run(engine, a_plan("true"))
+    assert engine._link.serves(run_id)
+    assert len(tree.children(parent(shim))) == 2  # this shim and the keeper
+    assert end(await watch(engine, run_id)).exit_code == 4
+
+
 async def test_a_killed_keeper_is_replaced(engine: ProcessEngine) -> None:
     run_id, shim = await started(engine, COUNTING)
     zygote = parent(shim)

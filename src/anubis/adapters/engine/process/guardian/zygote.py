@@ -85,6 +85,9 @@ class Zygote:
 
     def _start(self, run_id: str) -> None:
         directory = f"{self._root}/{run_id}"
+        if run_id in self._held:  # it has a shim, or a dead one that we are about to finish
+            self._tell(f"forked {run_id}")
+            return
         try:
             self._hold(run_id, directory)
             process = os.fork()
@@ -99,9 +102,8 @@ class Zygote:
 
     def _hold(self, run_id: str, directory: str) -> None:
         """Keep the pipes alive whatever happens to the shim: what is in them is not lost."""
-        if run_id not in self._held:
-            self._held[run_id] = recovery.hold(directory)
-            self._instruct(f"hold {run_id}")
+        self._held[run_id] = recovery.hold(directory)
+        self._instruct(f"hold {run_id}")
 
     def _let_go(self, run_id: str) -> None:
         for descriptor in self._held.pop(run_id, ()):
