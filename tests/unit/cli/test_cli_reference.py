@@ -15,6 +15,8 @@ from anubis.entrypoints.cli.rendering import shapes
 PAGE = (Path(__file__).parents[3] / "docs/reference/cli.md").read_text("utf-8")
 NAMES = [name for _, section in verbs.SECTIONS for name, _, _ in section]
 SHAPES = {
+    "Status": shapes.StatusShape,
+    "Fingerprint": shapes.EnvironmentShape,
     "Snapshot": shapes.SnapshotShape,
     "Run": shapes.RunShape,
     "Outcome": shapes.OutcomeShape,

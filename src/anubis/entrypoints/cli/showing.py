@@ -6,7 +6,7 @@ from anubis.bootstrap.application import Application
 from anubis.domain.event import EventKind
 from anubis.domain.run import Run
 from anubis.entrypoints.cli import terminal
-from anubis.entrypoints.cli.rendering import cards, shapes
+from anubis.entrypoints.cli.rendering import cards, environments, shapes
 from anubis.ports.log_store import LogQuery
 
 _MANY_EVENTS = 10_000
@@ -31,11 +31,13 @@ async def status(application: Application, run: Run, *, as_json: bool) -> None:
         await _as_json(application, run)
         return
     events = await application.store.events(run.id, limit=_MANY_EVENTS)
-    terminal.echo(cards.status(run, events, application.clock.now()))
+    facts = environments.facts(await application.store.fingerprint(run.id))
+    terminal.echo(cards.status(run, events, application.clock.now(), facts))
 
 
 async def _as_json(application: Application, run: Run) -> None:
     events = await application.store.events(run.id, limit=_MANY_EVENTS)
     summaries = await application.store.summaries(run.id)
-    shape = shapes.snapshot(run, events, summaries, application.clock.now())
-    terminal.echo(shapes.line(shape))
+    snapshot = shapes.snapshot(run, events, summaries, application.clock.now())
+    fingerprint = await application.store.fingerprint(run.id)
+    terminal.echo(shapes.line(shapes.status_shape(snapshot, fingerprint)))

@@ -35,14 +35,15 @@ def run_command(opener: session.Opener | None, file: str, engine: str | None, as
 
     Ctrl-C cancels the run and waits for its end; a second Ctrl-C leaves at once, while the run
     is still being canceled. Closing the terminal cancels nothing: the run goes on, and
-    'anubis watch' finds it again. The exit code tells how the run ended.
+    'anubis watch' finds it again. The exit code tells how the run ended. A schedule in the
+    descriptor is passed over: the benchmark runs once, now.
     """
     return session.call(opener, lambda app: _run(app, file, engine, as_json=as_json))
 
 
 async def _run(application: Application, file: str, engine: str | None, *, as_json: bool) -> int:
     async with following.Interrupts() as interrupts:
-        submitted = await _submit(application, file, engine)
+        submitted = await _submit(application, file, engine, now=True)
         run = submitted.run
         view = views.SilentView() if as_json else views.choose("Ctrl-C cancels the run")
         react = following.canceling(application, run.id, view)
@@ -94,10 +95,12 @@ def _receipt(run: Run, application: Application, *, as_json: bool) -> str:
     return f"{run.id}\n"
 
 
-async def _submit(application: Application, file: str, engine: str | None) -> Submitted:
+async def _submit(
+    application: Application, file: str, engine: str | None, *, now: bool = False
+) -> Submitted:
     document = await documents.find(application, file)
     submitted = await application.submit(
-        document, engine=engine, environment=os.environ, submitter=session.person()
+        document, engine=engine, environment=os.environ, submitter=session.person(), now=now
     )
     _warn(submitted.warnings)
     return submitted

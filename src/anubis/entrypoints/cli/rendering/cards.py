@@ -15,8 +15,13 @@ from anubis.entrypoints.cli.rendering.columns import Cell, painted
 _UNHAPPY = frozenset({RunState.FAILED, RunState.ERROR, RunState.CANCELED})
 
 
-def status(run: Run, events: Sequence[Event], now: datetime) -> str:
-    """Where a run stands, its facts and its story."""
+def status(
+    run: Run,
+    events: Sequence[Event],
+    now: datetime,
+    environment: Sequence[tuple[str, str]] = (),
+) -> str:
+    """Where a run stands, its facts, the environment it has or had, and its story."""
     facts = [
         ("run", run.id),
         ("engine", run.engine),
@@ -27,6 +32,7 @@ def status(run: Run, events: Sequence[Event], now: datetime) -> str:
         ("labels", ", ".join(f"{key}={value}" for key, value in run.labels)),
         ("family", run.family or ""),
         ("descriptor", f"sha256 {run.descriptor_sha[:12]}"),
+        *environment,
     ]
     parts = [*_head(run, now), "", *_facts(facts), ""]
     parts += [*_story(events), "", *_next(run, Hints.STATUS)]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypedDict
 
-from anubis.domain.document import Document
+from anubis.domain.document import Document, Fingerprint
 from anubis.domain.event import Event, Scalar
 from anubis.domain.logline import LogLine
 from anubis.domain.metric import Summary
@@ -110,8 +110,24 @@ class LineShape(TypedDict):
     text: str
 
 
+class EnvironmentShape(TypedDict):
+    """The environment a run had: what rarely changes on its machine, and what was true then."""
+
+    machine: dict[str, object]
+    moment: dict[str, object]
+
+
+class StatusShape(TypedDict):
+    """A run with all that is known about it: ``status``, ``results``, ``run``."""
+
+    run: RunShape
+    events: list[EventShape]
+    metrics: list[MetricShape]
+    environment: EnvironmentShape | None
+
+
 class SnapshotShape(TypedDict):
-    """A run with what happened to it and what was measured: ``status``, ``watch``, ``results``."""
+    """A run with what happened to it and what was measured since the last one: ``watch``."""
 
     run: RunShape
     events: list[EventShape]
@@ -198,6 +214,16 @@ def metric_shape(summary: Summary) -> MetricShape:
         first=_finite(summary.first),
         last=_finite(summary.last),
     )
+
+
+def status_shape(snapshot: SnapshotShape, fingerprint: Fingerprint | None) -> StatusShape:
+    """A snapshot with the environment of the run, once that is known."""
+    environment = None
+    if fingerprint is not None:
+        environment = EnvironmentShape(
+            machine=json.loads(fingerprint.machine), moment=json.loads(fingerprint.moment)
+        )
+    return StatusShape(**snapshot, environment=environment)
 
 
 def problem_shape(problem: Problem) -> ProblemShape:
