@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,11 @@ class TestProcess(EngineContract):
     async def engine(self, tmp_path: Path) -> AsyncIterator[Engine]:
         async with ProcessEngine(tmp_path / "runs", revive=None) as engine:
             yield engine
+            for run_id in await engine.leftovers():
+                await engine.stop(run_id, grace=timedelta(), cause=EndCause.CANCELED)
+                async for _ in engine.observe(run_id):
+                    pass
+                await engine.remove(run_id)
 
 
 def shell(program: Script) -> str:

@@ -73,7 +73,7 @@ class ResourceReading:
     read_bytes: int  #: from storage, total since start
     written_bytes: int  #: to storage, total since start
     threads: int
-    processes: int
+    processes: int  #: none: it is over, and only the totals mean something
     gpus: tuple[GpuReading, ...] = ()
 
 

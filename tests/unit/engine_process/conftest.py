@@ -30,6 +30,7 @@ async def engine(directory: Path) -> AsyncIterator[ProcessEngine]:
                 async for _ in engine.observe(run_id):
                     pass
             assert list(recovery.marked(run_id, None)) == []
+            await engine.remove(run_id)
 
 
 @pytest.fixture

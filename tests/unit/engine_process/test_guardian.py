@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import anubis
-from anubis.adapters.engine.process import following
+from anubis.adapters.engine.process import following, removing
 from anubis.adapters.engine.process.guardian import (
     channels,
     ending,
@@ -100,18 +102,26 @@ def test_a_file_shorter_than_its_marks_does_not_hang(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def channel(tmp_path: Path) -> channels.Channel:
-    os.mkfifo(tmp_path / "stdout.fifo")
+def live(tmp_path: Path) -> Iterator[Path]:
+    place = Path(files.live(str(tmp_path)))
+    place.mkdir(exist_ok=True)
+    yield place
+    shutil.rmtree(place)
+
+
+@pytest.fixture
+def channel(tmp_path: Path, live: Path) -> channels.Channel:
+    os.mkfifo(live / "stdout.fifo")
     return channels.Channel(str(tmp_path), 0)
 
 
 @pytest.mark.parametrize("can_splice", [True, False])
 def test_what_is_written_into_a_channel_is_kept_in_its_file(
-    channel: channels.Channel, tmp_path: Path, can_splice: bool
+    channel: channels.Channel, tmp_path: Path, live: Path, can_splice: bool
 ) -> None:
     """Also on file systems that cannot splice."""
     channel._can_splice = can_splice
-    writer = os.open(tmp_path / "stdout.fifo", os.O_WRONLY)
+    writer = os.open(live / "stdout.fifo", os.O_WRONLY)
     for text in (b"one ", b"two ", b"three"):
         os.write(writer, text)
         assert channel.has_data()
@@ -195,3 +205,53 @@ def test_an_ended_process_that_waits_to_be_reaped_is_not_running() -> None:
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         assert not tree.is_running(child.pid)
     assert tree.stat(child.pid) is None
+
+
+@pytest.fixture
+def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Another folder in the place of the machine's memory."""
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    monkeypatch.setattr(files, "MEMORY", str(folder))
+    files.memory.cache_clear()
+    yield folder
+    files.memory.cache_clear()
+
+
+def test_live_names_are_in_memory_in_a_folder_only_we_may_enter(memory: Path) -> None:
+    place = Path(files.live("/home/somebody/runs/run-1"))
+    assert place.parent.parent == memory
+    assert place.parent.stat().st_mode & 0o077 == 0
+    assert place != Path(files.live("/home/another/runs/run-1"))
+
+
+@pytest.mark.parametrize("obstacle", ["a file", "a link", "open to others"])
+def test_a_folder_in_memory_that_is_not_safely_ours_is_not_used(
+    memory: Path, obstacle: str
+) -> None:
+    ours = memory / f"anubis-{os.getuid()}"
+    if obstacle == "a file":
+        ours.write_text("")
+    elif obstacle == "a link":
+        (memory / "elsewhere").mkdir()
+        ours.symlink_to(memory / "elsewhere")
+    else:
+        ours.mkdir()
+        ours.chmod(0o777)
+    assert files.live("/runs/run-1") == "/runs/run-1"
+
+
+def test_a_machine_without_such_a_folder_works_too(memory: Path) -> None:
+    memory.rmdir()
+    assert files.live("/runs/run-1") == "/runs/run-1"
+
+
+def test_what_removed_runs_left_in_memory_is_forgotten(memory: Path, tmp_path: Path) -> None:
+    root = tmp_path / "runs"
+    (root / "kept").mkdir(parents=True)
+    kept, gone = (Path(files.live(str(root / name))) for name in ("kept", "gone"))
+    other = Path(files.live(str(tmp_path / "other" / "gone")))
+    for place in (kept, gone, other):
+        place.mkdir()
+    removing.forget_strays(root)
+    assert (kept.exists(), gone.exists(), other.exists()) == (True, False, True)

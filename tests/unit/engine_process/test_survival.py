@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from anubis.adapters.engine.process.engine import ProcessEngine
-from anubis.adapters.engine.process.guardian import tree
+from anubis.adapters.engine.process.guardian import files, tree
 from anubis.domain.observation import EndCause, OutputChunk, Stream, UnitStarted
 from anubis.domain.run import RunId
 from anubis.testing.contracts.engine import (
@@ -324,10 +325,25 @@ async def test_a_run_specified_but_never_started_is_lost_soon(
     run_id = a_new_run()
     await engine.start(run_id, a_plan("true"))
     await watch(engine, run_id)
-    for name in ("journal", "status.json", "lock"):
+    for name in ("journal", "status.json"):
         (directory / run_id / name).unlink()
     ended = end(await watch(engine, run_id))
     assert (ended.cause, ended.message) == (EndCause.LOST, "nobody started the run")
+
+
+async def test_a_run_that_a_restart_of_the_machine_ended_is_lost_with_its_output(
+    engine: ProcessEngine, directory: Path
+) -> None:
+    """Nothing is left but what is on the disk."""
+    run_id = a_new_run()
+    await engine.start(run_id, a_plan("echo", "before the restart"))
+    await watch(engine, run_id)
+    (directory / run_id / "status.json").unlink()
+    shutil.rmtree(files.live(str(directory / run_id)))
+    seen = await watch(engine, run_id)
+    assert output(seen) == b"before the restart\n"
+    assert end(seen).cause is EndCause.LOST
+    assert "the machine was restarted" in end(seen).message
 
 
 async def test_a_closed_engine_leaves_its_runs_running(directory: Path) -> None:

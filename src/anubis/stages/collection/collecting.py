@@ -150,7 +150,7 @@ class Collector:
             case UnitStarted():
                 self._meter(observation.unit).started(observation.at)
             case UnitEnded():
-                pass  # says nothing about output or metrics
+                self._note_totals(observation)
 
     async def _feed_emitted(self, chunk: EmittedChunk) -> None:
         assembler = self._emitted.setdefault(chunk.unit, LineAssembler())
@@ -202,6 +202,11 @@ class Collector:
     def _read_resources(self, reading: ResourceReading) -> None:
         for name, units, value in resources.measured(reading, self._meter(reading.unit)):
             self._add(reading.unit, name, MetricSource.RESOURCE, units, [value])
+
+    def _note_totals(self, ended: UnitEnded) -> None:
+        for name, units, value in resources.totals(ended):
+            key = MetricKey(unit=ended.unit, name=name, source=MetricSource.RESOURCE)
+            self._samples.note(key, units, value)
 
     def _meter(self, unit: str) -> resources.CpuMeter:
         return self._meters.setdefault(unit, resources.CpuMeter())

@@ -13,6 +13,13 @@ Names and units, one series per unit of the run:
 ``gpu0_memory_bytes`` bytes
 ``gpu0_power_watts`` watts   where the GPU says it
 ==================== ======= ==========================================================
+
+Two numbers are known at the end, for runs of any length; they have no course over time:
+
+===================== ======= =========================================================
+``cpu_seconds``       s       user and system, whole process tree
+``peak_memory_bytes`` bytes   of the largest single process
+===================== ======= =========================================================
 """
 
 from __future__ import annotations
@@ -20,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from anubis.domain.observation import ResourceReading
+from anubis.domain.observation import ResourceReading, UnitEnded
 
 _SHORTEST_INTERVAL = 0.05
 """Seconds. CPU time is counted in ticks of 10 ms: over less than this it would be mostly noise."""
@@ -52,14 +59,24 @@ class CpuMeter:
         return max(0.0, 100.0 * used / (at - before).total_seconds())
 
 
+def totals(ended: UnitEnded) -> Iterator[Measured]:
+    """What a unit used in all, where the engine knows it."""
+    if ended.cpu_seconds > 0:
+        yield "cpu_seconds", "s", ended.cpu_seconds
+    if ended.peak_memory_bytes > 0:
+        yield "peak_memory_bytes", "bytes", float(ended.peak_memory_bytes)
+
+
 def measured(reading: ResourceReading, meter: CpuMeter) -> Iterator[Measured]:
     """The samples of one reading."""
     percent = meter.percent(reading.at, reading.cpu_seconds)
     if percent is not None:
         yield "cpu_percent", "percent", percent
-    yield "memory_bytes", "bytes", float(reading.memory_bytes)
     yield "read_bytes", "bytes", float(reading.read_bytes)
     yield "written_bytes", "bytes", float(reading.written_bytes)
+    if not reading.processes:  # the last word of a short program: only its totals mean something
+        return
+    yield "memory_bytes", "bytes", float(reading.memory_bytes)
     yield "threads", "", float(reading.threads)
     yield "processes", "", float(reading.processes)
     for gpu in reading.gpus:

@@ -43,6 +43,13 @@ class Samples:
             self.pending += len(values)
         return True
 
+    def note(self, key: MetricKey, units: str, value: float) -> None:
+        """Take a number that is true of the whole run: it has a summary but no course over time."""
+        with self._lock:
+            series = self._series.setdefault(key, RunningSeries(key, units))
+            series.add([value])
+            self.count += 1
+
     def take(self) -> Mapping[MetricKey, Column]:
         """What is not yet stored; it is the caller's from now on."""
         with self._lock:

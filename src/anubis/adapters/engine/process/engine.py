@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import shutil
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import timedelta
@@ -17,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from anubis.adapters.engine.process import following, specifying, watching
+from anubis.adapters.engine.process import following, removing, specifying, watching
 from anubis.adapters.engine.process.capabilities import PROCESS
 from anubis.adapters.engine.process.fingerprinting import Fingerprinter
 from anubis.adapters.engine.process.gpus import GpuBook, Gpus
@@ -57,6 +56,7 @@ class ProcessEngine:
         self.capabilities = PROCESS
 
     async def __aenter__(self) -> Self:
+        removing.forget_strays(self._directory)
         return self
 
     async def __aexit__(
@@ -134,7 +134,7 @@ class ProcessEngine:
                 raise NotPossible(f"run {run_id} still goes on; stop it first")
             await asyncio.to_thread(_recover, str(directory))
         self._let_go(run_id)
-        await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
+        await asyncio.to_thread(removing.delete, directory)
 
     async def leftovers(self) -> Sequence[RunId]:
         """See the port."""
@@ -181,8 +181,12 @@ class ProcessEngine:
 
     @staticmethod
     def _unit_of(directory: Path) -> str | None:
-        spec = files.read_json(str(directory), files.SPEC)
-        return None if spec is None else str(spec["unit"])
+        """Who runs there, None if nobody ever did. A restarted machine has forgotten the name."""
+        spec = files.read_json(files.live(str(directory)), files.SPEC)
+        status = files.read_json(str(directory), files.STATUS)
+        if known := spec or status:
+            return str(known["unit"])
+        return "benchmark" if files.was_started(str(directory)) else None
 
 
 def _recover(directory: str) -> None:

@@ -29,14 +29,16 @@ def write_spec(directory: Path, run_id: RunId, plan: Plan) -> None:
     """Make the run's directory with everything a shim needs. Safe to repeat."""
     unit = only_unit(plan)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    live = files.live(str(directory))
+    Path(live).mkdir(mode=0o700, exist_ok=True)
     for fifo in (*(fifo for fifo, _ in files.STREAMS), files.CONTROL):
         with contextlib.suppress(FileExistsError):
-            os.mkfifo(directory / fifo, 0o600)
+            os.mkfifo(f"{live}/{fifo}", 0o600)
     spec = {
         "run_id": run_id,
         "unit": unit.name,
         "argv": list(unit.command),
-        "environment": _environment(directory, run_id, unit),
+        "environment": _environment(live, run_id, unit),
         "directory": unit.directory or str(directory / files.WORK),
         "affinity": list(unit.cpu_affinity),
         "niceness": unit.niceness,
@@ -44,17 +46,17 @@ def write_spec(directory: Path, run_id: RunId, plan: Plan) -> None:
         "grace": plan.limits.grace.total_seconds(),
         "output_bytes": plan.limits.output_bytes,
     }
-    files.write_durably(str(directory), files.SPEC, json.dumps(spec).encode(), sync=False)
+    files.write_durably(live, files.SPEC, json.dumps(spec).encode(), sync=False)
 
 
-def _environment(directory: Path, run_id: RunId, unit: Unit) -> dict[str, str]:
+def _environment(live: str, run_id: RunId, unit: Unit) -> dict[str, str]:
     """The submitter's, then what ``emit()`` needs, then the descriptor's; then the marks we find
     processes by. A plan from elsewhere brings no environment of a submitter: then it is ours.
     """
     return {
         **(unit.inherited or os.environ),
         "BENCHMARK_AI": "fifo",
-        "BENCHMARK_AI_FIFO_FILEPATH": str(directory / files.STREAMS[2][0]),
+        "BENCHMARK_AI_FIFO_FILEPATH": f"{live}/{files.STREAMS[2][0]}",
         "BENCHMARK_AI_FIFO_MAX_WAIT_TIME": str(EMIT_WAIT_SECONDS),
         **unit.environment,
         "ANUBIS_RUN_ID": run_id,
@@ -68,15 +70,16 @@ def write_stop(directory: Path, grace: timedelta, cause: EndCause) -> None:
     A shim that is not awake yet looks for the file before it starts the program. Of several
     requests, the first decides the cause and the shortest the patience.
     """
-    known = files.read_json(str(directory), files.STOP) or {}
+    live = files.live(str(directory))
+    known = files.read_json(live, files.STOP) or {}
     seconds = max(0.0, grace.total_seconds())
     request = {
         "grace": min(seconds, float(str(known.get("grace", seconds)))),
         "cause": known.get("cause", cause.value),
     }
-    files.write_durably(str(directory), files.STOP, json.dumps(request).encode(), sync=False)
+    files.write_durably(live, files.STOP, json.dumps(request).encode(), sync=False)
     # Without a reader, the shim is not there yet, or not any more; a full pipe will wake it too.
     with contextlib.suppress(OSError):
-        control = os.open(directory / files.CONTROL, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        control = os.open(f"{live}/{files.CONTROL}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(control, "wb", buffering=0) as file:
             file.write(b"\n")

@@ -40,8 +40,9 @@ class Pipes:
         self._held: list[int] = []
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
         with contextlib.suppress(FileNotFoundError):
+            live = files.live(str(directory))
             for fifo, _ in files.STREAMS:
-                self._held.append(os.open(directory / fifo, flags))
+                self._held.append(os.open(f"{live}/{fifo}", flags))
 
     def close(self) -> None:
         """Let go."""
@@ -83,9 +84,12 @@ class Watch:
         return 0.0 if files.was_started(str(self._directory)) else APPEAR_SECONDS
 
     def _recover(self) -> UnitEnded | None:
+        directory = str(self._directory)
         reason = "the shim is gone and left no status"
-        if not files.was_started(str(self._directory)):
+        if not files.was_started(directory):
             reason = "nobody started the run"
+        elif files.read_json(files.live(directory), files.SPEC) is None:
+            reason = "the machine was restarted while it ran"
         try:
             if not recovery.recover(str(self._directory), reason):
                 return None

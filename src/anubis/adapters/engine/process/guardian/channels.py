@@ -31,7 +31,9 @@ class Channel:
     def __init__(self, directory: str, number: int) -> None:
         fifo, file = files.STREAMS[number]
         self.number = number
-        self.fifo = os.open(f"{directory}/{fifo}", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self.fifo = os.open(
+            f"{files.live(directory)}/{fifo}", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
+        )
         self._path = f"{directory}/{file}"
         self._file: int | None = None
         self._can_splice = True

@@ -1,23 +1,32 @@
-"""The names in a run's directory, and how to write one that must survive a crash.
+"""The names in a run's directories, and how to write one that must survive a crash.
 
-spec.json    what to run; written by the engine before the zygote is asked
-lock         held by the shim while it lives: its identity, free of the reuse of process ids
+In the run's own directory, on the disk:
+
 journal      when which byte was seen, and resource readings; its existence means "was started"
-stdout.fifo  where the program writes; a FIFO because ``>/dev/stdout`` would truncate a file
-stdout       what was read from there (the same for stderr; ``emit`` is kept in ``emitted``)
-control      a FIFO that wakes the shim; ``stop.json`` holds the request
+stdout       what was read from the FIFO (the same for stderr; ``emit`` is kept in ``emitted``)
 defect.json  why a shim gave up, if it could still say so
 work         where the program runs when its plan names no directory
 status.json  how it ended; the last thing written
+
+In its ``live`` directory, in memory, because it means nothing after a restart of the machine, and
+because a new file costs a disk's file system up to a hundred times as much:
+
+spec.json    what to run; written by the engine before the zygote is asked
+lock         held by the shim while it lives: its identity, free of the reuse of process ids
+stdout.fifo  where the program writes; a FIFO because ``>/dev/stdout`` would truncate a file
+control      a FIFO that wakes the shim; ``stop.json`` holds the request
 """
 # pathlib would cost a zygote 5 ms at its start, and each call ten times its time.
-# ruff: noqa: PTH104, PTH110
+# ruff: noqa: PTH102, PTH103, PTH104, PTH110, PTH112, PTH119, PTH120
 
 from __future__ import annotations
 
 import fcntl
+import functools
 import json
 import os
+import stat
+import zlib
 
 SPEC, LOCK, JOURNAL, STATUS = "spec.json", "lock", "journal", "status.json"
 CONTROL, STOP, DEFECT, WORK = "control", "stop.json", "defect.json", "work"
@@ -28,6 +37,33 @@ STREAMS: tuple[tuple[str, str], ...] = (
     ("emit", "emitted"),
 )
 """FIFO and file of each stream; the position in this table is the stream's number."""
+
+
+MEMORY = "/dev/shm"  # noqa: S108 (a folder of our own in it, which only we may enter)
+
+
+@functools.cache
+def memory() -> str | None:
+    """Our folder in memory; None where there is none that only we may enter."""
+    folder = f"{MEMORY}/anubis-{os.getuid()}"
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        pass
+    except OSError:
+        return None
+    found = os.lstat(folder)
+    is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    return folder if is_ours and not found.st_mode & 0o077 else None
+
+
+def live(directory: str) -> str:
+    """Where the live names of a run are; every process of ours finds the same place."""
+    folder = memory()
+    if folder is None:
+        return directory
+    root = zlib.crc32(os.path.dirname(directory).encode("utf-8", "surrogateescape"))
+    return f"{folder}/{root:08x}-{os.path.basename(directory)}"
 
 
 def write_durably(directory: str, name: str, content: bytes, *, sync: bool) -> None:
@@ -71,10 +107,11 @@ def read_json(directory: str, name: str) -> dict[str, object] | None:
 
 def take_lock(directory: str) -> int | None:
     """Lock a run, for as long as the returned descriptor is open; None if somebody has it."""
-    try:
-        descriptor = os.open(f"{directory}/{LOCK}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except FileNotFoundError:  # the run was removed
+    if not os.path.isdir(directory):  # the run was removed
         return None
+    place = live(directory)
+    os.makedirs(place, 0o700, exist_ok=True)  # it is gone when the machine was restarted
+    descriptor = os.open(f"{place}/{LOCK}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -49,7 +49,7 @@ class Spec:
     def read(cls, directory: str) -> Spec:
         """The specification the engine left in the run's directory."""
         spec = cls()
-        with os.fdopen(os.open(f"{directory}/{files.SPEC}", os.O_RDONLY), "rb") as file:
+        with os.fdopen(os.open(f"{files.live(directory)}/{files.SPEC}", os.O_RDONLY), "rb") as file:
             for name, value in json.loads(file.read()).items():
                 setattr(spec, name, value)
         return spec
@@ -125,8 +125,9 @@ def _connect(run_directory: str) -> None:
     the engine that takes the run up, and only then are its pipes drained.
     """
     null = os.open("/dev/null", os.O_RDONLY)
-    stdout = os.open(f"{run_directory}/{files.STREAMS[0][0]}", os.O_RDWR)
-    stderr = os.open(f"{run_directory}/{files.STREAMS[1][0]}", os.O_RDWR)
+    place = files.live(run_directory)
+    stdout = os.open(f"{place}/{files.STREAMS[0][0]}", os.O_RDWR)
+    stderr = os.open(f"{place}/{files.STREAMS[1][0]}", os.O_RDWR)
     for target, source in enumerate((null, stdout, stderr)):
         os.dup2(source, target)
 

@@ -60,7 +60,7 @@ def _bury(directory: str, reason: str, also: Finder) -> None:
         )
     finally:
         book.close()
-    spec = files.read_json(directory, files.SPEC) or {}
+    spec = files.read_json(files.live(directory), files.SPEC) or {}
     defect = files.read_json(directory, files.DEFECT)
     message = f"{reason}: {defect['message']}" if defect else reason
     ending.Ending(str(spec.get("unit", "benchmark")), ending.LOST, message).write(directory)
@@ -88,7 +88,8 @@ def _save_and_kill(streams: list[channels.Channel], book: journal.Journal, find:
 def hold(directory: str) -> list[int]:
     """Open the pipes of a run: what is in them is kept while anybody has them open."""
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-    return [os.open(f"{directory}/{fifo}", flags) for fifo, _ in files.STREAMS]
+    place = files.live(directory)
+    return [os.open(f"{place}/{fifo}", flags) for fifo, _ in files.STREAMS]
 
 
 def _open_streams(directory: str) -> Iterator[channels.Channel]:

@@ -20,6 +20,9 @@ from anubis.adapters.engine.process.guardian import channels, ending, files, lin
 from anubis.adapters.engine.process.guardian.journal import Journal
 
 SAMPLE_SECONDS = 1.0
+FIRST_SAMPLE_SECONDS = 0.1
+"""A program that has just begun is still being loaded: what it uses then says nothing about it."""
+
 SETTLE_SECONDS = 0.2
 """How long children may outlive the program before we call them left behind. A shell's
 ``>(tee log)`` needs a moment to see the end of its input; stopping it there would lose output."""
@@ -53,7 +56,8 @@ class Shim:
         self._ending = ending.Ending(spec.unit, ending.EXITED)
         self._channels = [channels.Channel(directory, n) for n in range(len(files.STREAMS))]
         control = os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
-        self._control = os.open(f"{directory}/{files.CONTROL}", control)
+        self._live = files.live(directory)
+        self._control = os.open(f"{self._live}/{files.CONTROL}", control)
         self._wake = wake_on_children()
         self._all, self._quiet = select.poll(), select.poll()
         self._room = spec.output_bytes
@@ -92,12 +96,14 @@ class Shim:
             self._ending.cause, self._ending.message = ending.NOT_STARTED, str(error)
             return
         self._journal.started(self._main, tree.start_ticks(self._main))
-        self._timeout_at = time.monotonic() + self._spec.running_seconds
+        now = time.monotonic()
+        self._timeout_at = now + self._spec.running_seconds
+        self._sample_at = now + FIRST_SAMPLE_SECONDS
         self._follow()
         peak = tree.reaped_peak_bytes()
         self._ending.peak_memory_bytes = peak if peak > floor else self._usage.largest or peak
         self._ending.cpu_seconds = tree.reaped_cpu_seconds()
-        if self._usage.last[PROCESSES]:
+        if self._usage.last[PROCESSES] or any(self._usage.ended_io):
             self._journal.reading(self._usage.close())
 
     def _follow(self) -> None:
@@ -170,7 +176,7 @@ class Shim:
 
     def _read_stop(self) -> tuple[float, str] | None:
         """Grace and cause of the request, if there is one; its writer replaces it whole."""
-        content = files.read_json(self._directory, files.STOP)
+        content = files.read_json(self._live, files.STOP)
         return (float(str(content["grace"])), str(content["cause"])) if content else None
 
     def _stop(self, grace: float, cause: str) -> None:
