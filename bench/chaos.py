@@ -26,6 +26,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from anubis.adapters.engine.process.guardian import files
 from anubis.bootstrap import embedded
 from anubis.bootstrap.application import Application
 from anubis.domain.document import Document
@@ -174,9 +175,9 @@ class Campaign:
 
     def _shims(self) -> dict[RunId, int]:
         found = {}
-        for lock in self._app.settings.runs.glob("*/lock"):
-            if pid := _holder(lock):
-                found[RunId(lock.parent.name)] = pid
+        for directory in self._app.settings.runs.glob("*"):
+            if pid := _holder(Path(files.live(str(directory))) / files.LOCK):
+                found[RunId(directory.name)] = pid
         return found
 
     async def _settle(self) -> None:
