@@ -28,6 +28,10 @@ CARE_EVERY = timedelta(seconds=1)
 CARE_PAUSE = timedelta(milliseconds=50)
 """Hundreds of submissions a second wake us as often; cancel requests can wait this long."""
 
+ENQUEUE_EVERY = timedelta(milliseconds=500)
+"""Runs that find no slot are brought to QUEUED this often. One that gets a slot sooner goes there
+straight from SUBMITTED and saves two steps: with many short runs, a third of all work."""
+
 BATCH = 200
 """Runs brought to the queue or settled in one go."""
 
@@ -53,6 +57,7 @@ class Worker:
         self._carried: set[RunId] = set()  # those in hand that take up a slot
         self._cared_at = workshop.clock.now()
         self._care_at = self._cared_at + CARE_EVERY
+        self._enqueue_at = self._cared_at
         self._log = structlog.get_logger("anubis.runtime")
 
     @property
@@ -94,7 +99,8 @@ class Worker:
         if free > 0:
             for run in await self._take(BEFORE_START, free):
                 self._carry(run)
-        if len(self._carried) >= self._slots:
+        if len(self._carried) >= self._slots and self._shop.clock.now() >= self._enqueue_at:
+            self._enqueue_at = self._shop.clock.now() + ENQUEUE_EVERY
             for run in await self._take(NEW, BATCH):
                 carrier = Carrier(run, self._shop)
                 self._start(carrier, carrier.enqueue, name="enqueue")
