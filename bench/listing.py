@@ -120,7 +120,7 @@ async def milliseconds(question: Question) -> float:
 
 async def figures(folder: pathlib.Path, runs: int) -> Mapping[str, float]:
     """Build a store and ask it everything."""
-    path = folder / f"{runs}.db"
+    path = folder / f"{len(list(folder.iterdir()))}-{runs}.db"
     started = time.perf_counter()
     await build(path, runs)
     built = timedelta(seconds=round(time.perf_counter() - started))
