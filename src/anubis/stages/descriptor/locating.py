@@ -23,17 +23,19 @@ MAX_NUMBER_LENGTH: Final = 4000
 MAX_SPOTS: Final = 20_000
 """Places remembered; a list of a million numbers should not cost a gigabyte."""
 
-_BLANK = re.compile(r"[ \t]*+")
-_BLANK_LINES = re.compile(r"(?:[ \t\n]++|#[^\n]*+)*+")
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]++")
+# Each pattern can go only one way at every character, so that none ever goes back far. Possessive
+# repeats of groups would say so, but Python before 3.11.5 matches them wrongly (gh-106052).
+_BLANK = re.compile(r"[ \t]*")
+_BLANK_LINES = re.compile(r"[ \t\n]*(?:#[^\n]*[ \t\n]*)*")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _STRING = re.compile(
-    r'"""(?:[^"\\]|\\[\s\S]|"{1,2}(?!"))*+"{3,5}'
-    r"|'''(?:[^']|'{1,2}(?!'))*+'{3,5}"
-    r'|"(?!"")(?:[^"\\\n]|\\.)*+"'
-    r"|'(?!'')[^'\n]*+'"
+    r'"""[^"\\]*(?:(?:\\[\s\S]|"{1,2}(?!"))[^"\\]*)*"{3,5}'
+    r"|'''[^']*(?:'{1,2}(?!')[^']*)*'{3,5}"
+    r'|"(?!"")[^"\\\n]*(?:\\.[^"\\\n]*)*"'
+    r"|'(?!'')[^'\n]*'"
 )
-_QUOTED_KEY = re.compile(r'"(?:[^"\\\n]|\\.)*+"' r"|'[^'\n]*+'")
-_PLAIN = re.compile(r"\d{4}-\d\d-\d\d \d\d:[^\s,\]}#]++|[^\s,\[\]{}#\"'=]++")
+_QUOTED_KEY = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"' r"|'[^'\n]*'")
+_PLAIN = re.compile(r"\d{4}-\d\d-\d\d \d\d:[^\s,\]}#]+|[^\s,\[\]{}#\"'=]+")
 
 
 class TooMuch(Exception):
