@@ -8,6 +8,8 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # PYTEST_ARGS="-k chaos -x" make test
 PYTEST_ARGS ?=
 
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+
 .PHONY: help run test check format bench lock clean
 .DEFAULT_GOAL := help
 
@@ -44,8 +46,10 @@ clean: ## remove what was installed and built here; runs under ~/.anubis stay
 	@rm -rf $(VENV) build dist *.egg-info src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/.run: requirements/run.lock pyproject.toml
-	@echo '» setting up $(VENV) (once)'
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c '$(NEW_ENOUGH)' || { echo 'Anubis needs Python 3.11 or newer; `$(PYTHON)` is' \
+	  "$$($(PYTHON) --version 2>&1). Name another one: make run PYTHON=python3.12"; exit 1; }
+	@echo '» setting up $(VENV) (once, about a minute)'
+	@$(BIN)/python -c '$(NEW_ENOUGH)' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
 	@$(PIP) install --require-hashes -r requirements/run.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@

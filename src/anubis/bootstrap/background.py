@@ -13,8 +13,6 @@ import os
 import signal
 import socket
 
-import structlog
-
 from anubis.adapters.clock.system import SystemClock
 from anubis.adapters.engine.process.engine import ProcessEngine
 from anubis.adapters.event_bus.pipe import PipeReceiver
@@ -23,7 +21,7 @@ from anubis.adapters.run_store.sqlite import SqliteRunStore
 from anubis.adapters.series_store.directory import DirectorySeriesStore
 from anubis.bootstrap import embedded
 from anubis.domain.run import WorkerId
-from anubis.runtime import pending, serving
+from anubis.runtime import logging, pending, serving
 from anubis.runtime.carrying import Workshop
 from anubis.runtime.locking import RuntimeLock
 from anubis.runtime.supervising import Supervisor
@@ -34,8 +32,10 @@ from anubis.settings.model import Settings
 def main(settings: Settings, lock: RuntimeLock) -> None:
     """Be the runtime of this home until there is nothing to do. The lock must be held."""
     os.chdir("/")  # do not keep a file system from being unmounted
+    logging.set_up(settings.runtime_log, settings.guardian_log)
     while True:
-        settings.runtime_pid.write_text(f"{os.getpid()}\n")
+        with contextlib.suppress(OSError):  # for people; a full disk must not keep us from work
+            settings.runtime_pid.write_text(f"{os.getpid()}\n")
         stopped = asyncio.run(_serve(settings))
         settings.runtime_pid.unlink(missing_ok=True)
         lock.release()
@@ -45,11 +45,17 @@ def main(settings: Settings, lock: RuntimeLock) -> None:
 
 
 async def _serve(settings: Settings) -> bool:
-    """Carry runs until idle (False) or told to stop by a signal (True)."""
+    """Carry runs until idle (False) or told to stop by a signal (True).
+
+    Raises what the task that keeps the leases died of: without it we must not go on, and whoever
+    guards our runs starts another runtime.
+    """
     stop = asyncio.Event()
     clock = SystemClock()
+    defects: list[Exception] = []
 
-    async def leave(_: Exception) -> None:
+    async def leave(error: Exception) -> None:
+        defects.append(error)
         stop.set()
 
     async with contextlib.AsyncExitStack() as stack:
@@ -70,10 +76,10 @@ async def _serve(settings: Settings) -> bool:
         )
         supervisor = await stack.enter_async_context(Supervisor())
         worker = Worker(workshop, bus, supervisor, slots=settings.slots, lease=settings.lease)
-        await worker.begin()
         supervisor.start(worker.keep_leases, name="leases", failed=leave)
         await serving.serve(worker, store, clock, stop=stop, idle_exit=settings.idle_exit)
-        structlog.get_logger("anubis.runtime").info("leaving", stopped=stop.is_set())
+        if defects:
+            raise defects[0]
     return stop.is_set()
 
 

@@ -57,9 +57,13 @@ async def application(settings: Settings) -> AsyncIterator[Application]:
 
 
 def make_home(settings: Settings) -> None:
-    """Only its owner may look inside: plans hold environments."""
+    """Only its owner may look inside: plans hold environments. A home that somebody made more
+    open stays so, but what we keep in it is not.
+    """
     try:
         settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (settings.runs, settings.logs, settings.series):
+            folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise StoreUnusable(
             f"{settings.home} cannot be used as home ({error.strerror}); set ANUBIS_HOME"

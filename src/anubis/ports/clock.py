@@ -13,6 +13,10 @@ class Clock(Protocol):
         """The present moment, in UTC, with its time zone."""
         ...
 
+    def monotonic(self) -> float:
+        """Seconds from some moment on, for rhythms: never goes back, whoever sets the clock."""
+        ...
+
     async def sleep(self, seconds: float) -> None:
         """Wait; cancelling the wait is safe."""
         ...

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from anubis.domain import plan as plans
-from anubis.domain.errors import NotPossible, StartFailed
+from anubis.domain.errors import AnubisError, NotPossible, StartFailed
 from anubis.domain.event import EventKind, NewEvent
 from anubis.domain.observation import EndCause, Observation, UnitEnded, UnitStarted
 from anubis.domain.plan import Limits, Plan
@@ -26,8 +26,8 @@ from anubis.ports.series_store import SeriesStore
 from anubis.stages.collection.collecting import Collected, Collector
 from anubis.stages.execution import outcomes
 
-FLUSH_EVERY = timedelta(seconds=1)
-"""How often readers see new lines and metric values while a run goes on."""
+FLUSH_EVERY = 1.0
+"""Seconds: how often readers see new lines and metric values while a run goes on."""
 
 STOP_SLACK = timedelta(minutes=1)
 """The engine stops a run at ``limits.running`` by itself. Only when it has not done so a minute
@@ -59,6 +59,7 @@ class Carrier:
         self.run = run
         self._shop = workshop
         self._plan: Plan | None = None
+        self._late_since: float | None = None  #: when a run past its deadline was asked to stop
 
     async def carry(self) -> None:
         """Bring the run to its end. Raises LeaseLost when another worker took it over."""
@@ -80,8 +81,28 @@ class Carrier:
 
     async def stop(self) -> None:
         """Ask the engine to stop the run on request. Safe to repeat."""
-        plan = await self._load()
-        await self._engine.stop(self.run.id, grace=plan.limits.grace, cause=EndCause.CANCELED)
+        await self._stop(EndCause.CANCELED)
+
+    def is_overdue(self, run: Run) -> bool:
+        """Whether the run must be ended from outside now, as far as time goes.
+
+        A program that runs is first asked to stop, and ends in the ordinary way, with all its
+        output: the clock may have been set, or the machine have slept.
+        """
+        if run.state.is_terminal or run.deadline > self._shop.clock.now():
+            return False
+        if run.state is not RunState.RUNNING:
+            return True
+        return self._late_since is not None and self._shop.clock.monotonic() > (
+            self._late_since + STOP_SLACK.total_seconds()
+        )
+
+    async def stop_late(self) -> None:
+        """Ask the engine to stop a run that has lasted too long. Safe to repeat."""
+        if self._late_since is None:
+            plan = await self._load()
+            self._late_since = self._shop.clock.monotonic() + plan.limits.grace.total_seconds()
+        await self._stop(EndCause.TIMED_OUT)
 
     async def give_up(self, reason: str) -> None:
         """End a run that we cannot carry on with, so that it does not hang."""
@@ -95,6 +116,10 @@ class Carrier:
         """End a run whose state lasted too long."""
         limit = self.run.deadline - self.run.state_since
         await self._abort(outcomes.overdue(self.run.state, limit))
+
+    async def _stop(self, cause: EndCause) -> None:
+        plan = await self._load()
+        await self._engine.stop(self.run.id, grace=plan.limits.grace, cause=cause)
 
     @property
     def _engine(self) -> Engine:
@@ -111,7 +136,8 @@ class Carrier:
         if self.run.state.is_terminal:
             return
         if self.run.state not in BEFORE_START and self.run.engine in self._shop.engines:
-            await self.stop()
+            with contextlib.suppress(AnubisError):  # it must end, also if the engine is away
+                await self.stop()
         await self.end(outcome)
 
     async def _load(self) -> Plan:
@@ -141,13 +167,13 @@ class Carrier:
             json_lines_on_stdout=_emits_on_stdout(plan),
         )
         ended: UnitEnded | None = None
-        pulse = _Pulse(shop.clock.now())
+        pulse = _Pulse(shop.clock.monotonic())
         async for observation in self._engine.observe(run_id):
             await collector.feed(observation)
             await self._note_start(observation, plan)
             if isinstance(observation, UnitEnded) and observation.unit == plan.deciding:
                 ended = observation
-            if pulse.is_due(shop.clock.now()):
+            if pulse.is_due(shop.clock.monotonic()):
                 await self._show(collector, pulse)
         assert ended is not None, "an engine ends its observations with UnitEnded"
         await self._finish(plan, collector, ended)
@@ -167,8 +193,11 @@ class Carrier:
     async def _finish(self, plan: Plan, collector: Collector, ended: UnitEnded) -> None:
         """Seal what was collected, then store the outcome with the summaries in one step."""
         finishing: list[Move] = []
-        if self.run.state is RunState.RUNNING:
-            finishing = [_move(RunState.FINISHING, self._shop.clock.now(), plan.limits)]
+        if self.run.state is RunState.STARTING and ended.cause is EndCause.EXITED:
+            # It ran, though a crash of the machine took the record of its start.
+            finishing = [_move(RunState.RUNNING, ended.at, plan.limits)]
+        if self.run.state is RunState.RUNNING or finishing:
+            finishing += [_move(RunState.FINISHING, self._shop.clock.now(), plan.limits)]
         if finishing and collector.output_bytes > LARGE_OUTPUT:
             await self._apply(Step(run_id=self.run.id, moves=finishing))
             finishing = []
@@ -209,10 +238,10 @@ class Carrier:
 class _Pulse:
     """When readers were last shown something, and which revision."""
 
-    at: datetime
+    at: float
     revision: int = 0
 
-    def is_due(self, now: datetime) -> bool:
+    def is_due(self, now: float) -> bool:
         if now - self.at < FLUSH_EVERY:
             return False
         self.at = now

@@ -27,9 +27,13 @@ async def serve(
 ) -> None:
     """Return when ``stop`` is set, or when no run was active for ``idle_exit``."""
     log = structlog.get_logger("anubis.runtime")
-    idle_since = clock.now()
+    idle_since = clock.monotonic()
+    has_begun = False
     while not stop.is_set():
         try:
+            if not has_begun:
+                await worker.begin()
+                has_begun = True
             await worker.turn()
             busy = not worker.is_idle or await pending.has_work(store)
         except TemporaryError as error:
@@ -37,6 +41,10 @@ async def serve(
             await clock.sleep(RETRY_AFTER)
             continue
         if busy:
-            idle_since = clock.now()
-        elif idle_exit is not None and clock.now() - idle_since >= idle_exit:
+            idle_since = clock.monotonic()
+        elif idle_exit is not None and _passed(idle_exit, idle_since, clock):
             return
+
+
+def _passed(duration: timedelta, since: float, clock: Clock) -> bool:
+    return clock.monotonic() - since >= duration.total_seconds()

@@ -45,8 +45,9 @@ class Supervisor:
         try:
             await work()
         except Exception as error:  # noqa: BLE001 - the one place that sees everything
-            self._log.exception("task_died", task=name)
+            # First the run, then the log: writing that may fail too, on a disk that is full.
             await self._tell(failed, error, name)
+            self._log.error("task_died", task=name, exc_info=error)
 
     async def _tell(self, failed: Failure, error: Exception, name: str) -> None:
         try:

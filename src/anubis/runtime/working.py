@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import structlog
 
@@ -22,15 +22,15 @@ from anubis.runtime.supervising import Supervisor, Work
 UNDER_WAY = frozenset({RunState.STARTING, RunState.RUNNING, RunState.FINISHING})
 NEW = frozenset({RunState.SUBMITTED, RunState.FETCHING})
 
-CARE_EVERY = timedelta(seconds=1)
-"""A cancel request comes with a wake-up; this is for one that was lost, and for deadlines."""
+CARE_EVERY = 1.0
+"""Seconds. A cancel request comes with a wake-up; this is for a lost one, and for deadlines."""
 
-CARE_PAUSE = timedelta(milliseconds=50)
-"""Hundreds of submissions a second wake us as often; cancel requests can wait this long."""
+CARE_PAUSE = 0.05
+"""Seconds. Hundreds of submissions a second wake us as often; cancel requests can wait so long."""
 
-ENQUEUE_EVERY = timedelta(milliseconds=500)
-"""Runs that find no slot are brought to QUEUED this often. One that gets a slot sooner goes there
-straight from SUBMITTED and saves two steps: with many short runs, a third of all work."""
+ENQUEUE_EVERY = 0.5
+"""Seconds. Runs that find no slot are brought to QUEUED this often. One that gets a slot sooner
+goes there straight from SUBMITTED and saves two steps: of many short runs, a third of the work."""
 
 BATCH = 200
 """Runs brought to the queue or settled in one go."""
@@ -55,7 +55,7 @@ class Worker:
         self._lease = lease
         self._in_hand: dict[RunId, tuple[Carrier, asyncio.Task[None]]] = {}
         self._carried: set[RunId] = set()  # those in hand that take up a slot
-        self._cared_at = workshop.clock.now()
+        self._cared_at = workshop.clock.monotonic()
         self._care_at = self._cared_at + CARE_EVERY
         self._enqueue_at = self._cared_at
         self._log = structlog.get_logger("anubis.runtime")
@@ -74,14 +74,14 @@ class Worker:
     async def turn(self) -> None:
         """One round: claim, wait for news for a second at most, care if it is time."""
         await self._claim()
-        now = self._shop.clock.now()
-        woken = await self._bus.wait(max(0.0, (self._care_at - now).total_seconds()))
-        now = self._shop.clock.now()
+        woken = await self._bus.wait(max(0.0, self._care_at - self._shop.clock.monotonic()))
+        now = self._shop.clock.monotonic()
         if woken:
             self._care_at = min(self._care_at, max(now, self._cared_at + CARE_PAUSE))
         if self._care_at <= now:
-            await self._care(now)
             self._cared_at, self._care_at = now, now + CARE_EVERY
+            for carrier, task in list(self._in_hand.values()):
+                await self._care(carrier, task)
 
     async def keep_leases(self) -> None:
         """Renew for as long as this runs; drop what another worker has taken."""
@@ -99,16 +99,24 @@ class Worker:
         if free > 0:
             for run in await self._take(BEFORE_START, free):
                 self._carry(run)
-        if len(self._carried) >= self._slots and self._shop.clock.now() >= self._enqueue_at:
-            self._enqueue_at = self._shop.clock.now() + ENQUEUE_EVERY
+        if len(self._carried) >= self._slots and self._shop.clock.monotonic() >= self._enqueue_at:
+            self._enqueue_at = self._shop.clock.monotonic() + ENQUEUE_EVERY
             for run in await self._take(NEW, BATCH):
                 carrier = Carrier(run, self._shop)
                 self._start(carrier, carrier.enqueue, name="enqueue")
 
     async def _reclaim(self) -> None:
-        """Runs under way whose worker went silent are ours now, whatever the slots say."""
+        """Runs under way whose worker went silent are ours now, whatever the slots say.
+
+        Those that we ourselves let go because the store or the engine was away come back here too;
+        when their time is up, they end instead of being tried again.
+        """
+        now = self._shop.clock.now()
         for run in await self._take(UNDER_WAY, BATCH):
-            self._carry(run)
+            if run.state is not RunState.RUNNING and run.deadline <= now:
+                self._settle(run)
+            else:
+                self._carry(run)
 
     async def _take(
         self, states: frozenset[RunState], limit: int, *, urgent_only: bool = False
@@ -131,7 +139,7 @@ class Worker:
     def _settle(self, run: Run) -> None:
         """End a run that waits and that somebody canceled, or that waited too long."""
         carrier = Carrier(run, self._shop)
-        canceled = run.cancel_requested_at is not None
+        canceled = run.cancel_requested_at is not None and run.state in BEFORE_START
         self._start(carrier, carrier.carry if canceled else carrier.expire, name="settle")
 
     def _start(self, carrier: Carrier, work: Work, *, name: str) -> None:
@@ -157,15 +165,22 @@ class Worker:
         with contextlib.suppress(LeaseLost):
             await carrier.give_up(reason)
 
-    async def _care(self, now: datetime) -> None:
-        for carrier, task in list(self._in_hand.values()):
+    async def _care(self, carrier: Carrier, task: asyncio.Task[None]) -> None:
+        """See to one run in hand: was it canceled, is its time up? Trouble with one is its own."""
+        try:
             run = await self._shop.store.get(carrier.run.id)
             if run.state in UNDER_WAY and run.cancel_requested_at is not None:
                 await carrier.stop()
-            if not run.state.is_terminal and run.deadline <= now:
+            if carrier.is_overdue(run):
                 task.cancel()
                 await asyncio.wait([task])
                 self._start(carrier, carrier.expire, name="expire")
+            elif run.state is RunState.RUNNING and run.deadline <= self._shop.clock.now():
+                await carrier.stop_late()
+        except RunNotFound:  # it ended and was purged while its last traces were being removed
+            return
+        except TemporaryError as error:
+            self._log.warning("care_failed", run=carrier.run.id, error=str(error))
 
     async def _renew(self) -> None:
         held = list(self._in_hand)
@@ -183,7 +198,7 @@ class Worker:
         for engine in self._shop.engines.values():
             for run_id in await engine.leftovers():
                 if run_id not in self._in_hand and await self._has_ended(run_id):
-                    with contextlib.suppress(NotPossible):  # still dying: next time
+                    with contextlib.suppress(NotPossible, TemporaryError):  # still dying: next time
                         await engine.remove(run_id)
 
     async def _has_ended(self, run_id: RunId) -> bool:

@@ -7,30 +7,38 @@ command reads settings, and importing pydantic takes longer than most commands d
 from __future__ import annotations
 
 import dataclasses
+import os
 import tomllib
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from anubis.domain.errors import UserError
+from anubis.domain.errors import StoreUnusable, UserError
 from anubis.settings.model import Settings
+
+MOST_SLOTS = 256
+"""Each run holds three pipes open, and a process may usually have 1,024 open files."""
 
 
 def load(environ: Mapping[str, str]) -> Settings:
-    """Give the settings in force. Raises UserError that names the variable or file and key."""
-    home = _home(environ)
-    written = _file(home)
+    """Give the settings in force. Raises UserError that names the variable or file and key.
+
+    Raises StoreUnusable if the home belongs to somebody else.
+    """
+    place = home(environ)
+    written = _file(place)
     given: dict[str, Any] = {}
     for key in _KEYS:
         if key.variable in environ:
             given[key.field] = key.read("environment", key.variable, environ[key.variable])
         elif key.field in written:
-            given[key.field] = key.read(str(home / "config.toml"), key.field, written[key.field])
-    return Settings(home=home, **given)
+            given[key.field] = key.read(str(place / "config.toml"), key.field, written[key.field])
+    return Settings(home=place, **given)
 
 
-def _home(environ: Mapping[str, str]) -> Path:
+def home(environ: Mapping[str, str]) -> Path:
+    """Where everything is kept; it need not exist."""
     text = environ.get("ANUBIS_HOME", "")
     if text:
         return Path(text).expanduser().absolute()
@@ -40,12 +48,19 @@ def _home(environ: Mapping[str, str]) -> Path:
         raise UserError("no home directory is known; set ANUBIS_HOME to a folder") from None
 
 
-def _file(home: Path) -> Mapping[str, Any]:
-    path = home / "config.toml"
+def _file(place: Path) -> Mapping[str, Any]:
+    path = place / "config.toml"
     try:
         values = tomllib.loads(path.read_text("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return {}
+    except PermissionError as error:
+        if os.access(place, os.R_OK | os.X_OK):
+            raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+        raise StoreUnusable(
+            f"the home {place} cannot be read ({error.strerror}): set ANUBIS_HOME to a folder of "
+            "your own"
+        ) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UserError(f"{path}: cannot be read: {error}") from error
     known = {key.field for key in _KEYS}
@@ -55,7 +70,7 @@ def _file(home: Path) -> Mapping[str, Any]:
 
 
 def _slots(value: object) -> int:
-    if isinstance(value, bool) or not 1 <= (number := int(str(value))) <= 1024:
+    if isinstance(value, bool) or not 1 <= (number := int(str(value))) <= MOST_SLOTS:
         raise ValueError
     return number
 
@@ -86,7 +101,7 @@ _KEYS = (
     _Key(
         variable="ANUBIS_SLOTS",
         field="slots",
-        expected="a whole number from 1 to 1024",
+        expected=f"a whole number from 1 to {MOST_SLOTS}",
         convert=_slots,
     ),
     _Key(variable="ANUBIS_LEASE_SECONDS", field="lease", expected=_A_DAY, convert=_seconds),

@@ -61,6 +61,11 @@ class Settings:
         return self.home / "runtime.log"
 
     @property
+    def guardian_log(self) -> Path:
+        """Where zygotes and shims write when something goes wrong for them."""
+        return self.home / "guardian.log"
+
+    @property
     def wake(self) -> Path:
         """The pipe through which commands wake the runtime."""
         return self.home / "wake"

@@ -27,6 +27,10 @@ class ManualClock:
         """The moment the test chose."""
         return self._now
 
+    def monotonic(self) -> float:
+        """Seconds since the clock's start; moves with ``now``."""
+        return (self._now - NOON).total_seconds()
+
     async def sleep(self, seconds: float) -> None:
         """Wait until ``advance`` or ``run_for`` has moved time that far."""
         if seconds <= 0:

@@ -194,10 +194,14 @@ async def test_a_missing_directory_is_named(engine: ProcessEngine) -> None:
     assert "working directory '/nowhere'" in ended.message
 
 
-async def test_a_cpu_that_does_not_exist_is_named(engine: ProcessEngine) -> None:
-    ended = end(await run(engine, a_plan("true", cpu_affinity=(4000,))))
+@pytest.mark.parametrize("others", [(), (min(os.sched_getaffinity(0)),)])
+async def test_a_cpu_that_does_not_exist_is_named(
+    engine: ProcessEngine, others: tuple[int, ...]
+) -> None:
+    """Also beside CPUs that do exist: the kernel alone would pass over it."""
+    ended = end(await run(engine, a_plan("true", cpu_affinity=(*others, 4000))))
     assert ended.cause is EndCause.NOT_STARTED
-    assert "[4000]" in ended.message
+    assert "4000]" in ended.message
 
 
 async def test_affinity_and_niceness_are_really_applied(engine: ProcessEngine) -> None:
@@ -243,6 +247,12 @@ async def test_cpu_time_of_ended_children_counts(engine: ProcessEngine) -> None:
     burn = "import time\nwhile time.process_time() < 0.3: pass"
     seen = await run(engine, shell(f"{sys.executable} -S -c '{burn}'; true"))
     assert end(seen).cpu_seconds >= 0.3
+
+
+async def test_a_small_program_is_not_given_the_size_of_its_shim(engine: ProcessEngine) -> None:
+    """The kernel would say that it was as large as the shim that started it."""
+    seen = await run(engine, a_plan("sleep", "0.3"))
+    assert end(seen).peak_memory_bytes < 5_000_000
 
 
 async def test_peak_memory_is_that_of_the_largest_process(engine: ProcessEngine) -> None:

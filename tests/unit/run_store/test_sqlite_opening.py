@@ -181,3 +181,13 @@ async def test_opening_twice_in_one_process_is_fine(tmp_path: pathlib.Path) -> N
         )
         assert len(await one.page(RunQuery())) == len(await two.page(RunQuery())) == 20
         assert two.change_token() != token
+
+
+async def test_others_may_not_read_the_store(tmp_path: pathlib.Path) -> None:
+    """Also where somebody made the home readable for all: plans hold environments."""
+    path = tmp_path / "runs.db"
+    async with SqliteRunStore.open(path) as store:
+        await store.add(builders.a_run(), builders.a_document(), builders.PLAN, "submitted")
+        modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    assert set(modes.values()) == {0o600}, modes
+    assert len(modes) == 3

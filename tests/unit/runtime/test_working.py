@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
+import time
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 
@@ -36,6 +37,9 @@ class ShiftedClock:
 
     def now(self) -> datetime:
         return datetime.now(UTC) + self.shift
+
+    def monotonic(self) -> float:
+        return time.monotonic() + max(0.0, self.shift.total_seconds())
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -78,7 +82,9 @@ class Shop:
         return run.id
 
     @contextlib.asynccontextmanager
-    async def worker(self, *, slots: int = 1, name: str = "w") -> AsyncIterator[Worker]:
+    async def worker(
+        self, *, slots: int = 1, name: str = "w", lease: timedelta = timedelta(seconds=30)
+    ) -> AsyncIterator[Worker]:
         """A worker that turns until the end of the block, as in the runtime."""
         shop = Workshop(
             worker=WorkerId(name),
@@ -93,8 +99,9 @@ class Shop:
             raise AssertionError("the worker's loop died") from error
 
         async with Supervisor() as supervisor:
-            worker = Worker(shop, self.bus, supervisor, slots=slots, lease=timedelta(seconds=30))
+            worker = Worker(shop, self.bus, supervisor, slots=slots, lease=lease)
             await worker.begin()
+            supervisor.start(worker.keep_leases, name="leases", failed=unexpected)
 
             async def turn() -> None:
                 while True:
@@ -206,12 +213,25 @@ async def test_a_run_that_waited_too_long_ends_with_the_limit_that_passed() -> N
     assert "5 min" in run.outcome.reason
 
 
+class Deaf(FakeEngine):
+    """An engine that has lost touch with its runs."""
+
+    async def stop(self, run_id: RunId, *, grace: timedelta, cause: EndCause) -> None:
+        """Hear nothing."""
+
+
 async def test_an_engine_that_never_ends_a_run_does_not_hang_it() -> None:
-    shop = Shop(Script(endless=True, ignores_sigterm=True))
+    shop = Shop(ENDLESS)
+    shop.engine = Deaf(ENDLESS, now=shop.clock.now)
     run_id = await shop.submit(limits=Limits(running=timedelta(minutes=5)))
     async with shop.worker():
         await shop.reach(run_id, RunState.RUNNING)
-        shop.clock.shift = timedelta(minutes=10)
+        shop.clock.shift = timedelta(minutes=10)  # it is asked to stop, in vain
+        shop.bus.wake()
+        await asyncio.sleep(0.2)
+        assert (await shop.store.get(run_id)).state is RunState.RUNNING
+        shop.clock.shift = timedelta(minutes=20)
+        shop.bus.wake()
         run = await shop.reach(run_id, RunState.ERROR)
     assert run.outcome is not None
     assert "limits.running" in run.outcome.reason
@@ -254,14 +274,79 @@ async def test_another_worker_waits_for_the_lease_to_end() -> None:
     assert shop.engine.started == [run_id]
 
 
+QUICK = timedelta(milliseconds=90)
+"""A lease short enough to end within a test."""
+
+
 async def test_an_engine_that_is_away_is_tried_again_later() -> None:
     shop = Shop(Script())
     shop.engine.unavailable = True
     run_id = await shop.submit()
-    async with shop.worker():
+    async with shop.worker(lease=QUICK):
         await shop.reach(run_id, RunState.STARTING)
         await asyncio.sleep(0.05)
         shop.engine.unavailable = False
-        shop.clock.shift = timedelta(minutes=1)  # the lease of the failed attempt has ended
-    async with shop.worker(name="w"):
         await shop.reach(run_id, RunState.SUCCEEDED)
+    assert shop.engine.started == [run_id]
+
+
+async def test_an_engine_that_stays_away_does_not_keep_a_run_starting_for_ever() -> None:
+    shop = Shop(Script())
+    shop.engine.unavailable = True
+    run_id = await shop.submit(limits=Limits(starting=timedelta(minutes=5)))
+    async with shop.worker(lease=QUICK):
+        await shop.reach(run_id, RunState.STARTING)
+        shop.clock.shift = timedelta(minutes=6)
+        run = await shop.reach(run_id, RunState.ERROR)
+    assert run.outcome is not None
+    assert "limits.starting" in run.outcome.reason
+
+
+async def test_a_clock_that_is_set_back_does_not_delay_a_cancel() -> None:
+    shop = Shop(ENDLESS)
+    run_id = await shop.submit()
+    async with shop.worker():
+        await shop.reach(run_id, RunState.RUNNING)
+        shop.clock.shift = timedelta(hours=-1)
+        await shop.store.request_cancel(run_id, now=shop.clock.now(), by="tests")
+        shop.bus.wake()
+        await shop.reach(run_id, RunState.CANCELED)
+
+
+async def test_a_run_past_its_time_is_asked_to_stop_and_keeps_its_output() -> None:
+    """The machine may have slept: what the program did until then is not thrown away."""
+    shop = Shop(Script(output=((Stream.STDOUT, b"loss=0.5\n"),), endless=True))
+    run_id = await shop.submit(limits=Limits(running=timedelta(minutes=5)))
+    async with shop.worker():
+        await shop.reach(run_id, RunState.RUNNING)
+        shop.clock.shift = timedelta(hours=1)
+        run = await shop.reach(run_id, RunState.FAILED)
+    assert run.outcome is not None
+    assert "limits.running" in run.outcome.reason
+    assert [s.last for s in await shop.store.summaries(run_id)] == [0.5]
+
+
+class SlowToForget(FakeEngine):
+    """An engine that takes its time to remove a run, as one with much output does."""
+
+    def __init__(self, script: Script) -> None:
+        super().__init__(script)
+        self.may_forget = asyncio.Event()
+
+    async def remove(self, run_id: RunId) -> None:
+        await self.may_forget.wait()
+        await super().remove(run_id)
+
+
+async def test_a_run_purged_at_the_moment_it_ends_disturbs_nobody() -> None:
+    shop = Shop(Script())
+    shop.engine = engine = SlowToForget(Script())
+    first = await shop.submit()
+    async with shop.worker(slots=2):
+        await shop.reach(first, RunState.SUCCEEDED)
+        await shop.store.delete(first)
+        shop.bus.wake()
+        await asyncio.sleep(0.1)
+        engine.may_forget.set()
+        second = await shop.submit()
+        await shop.reach(second, RunState.SUCCEEDED)

@@ -33,6 +33,8 @@ class PipeSender:
             os.write(pipe, b"\n")
         except BlockingIOError:
             return True
+        except BrokenPipeError:  # the listener left between our two steps
+            return False
         finally:
             os.close(pipe)
         return True

@@ -144,7 +144,7 @@ def _create(path: Path, frames: Iterable[bytes] = ()) -> int:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished.unlink(missing_ok=True)
-        descriptor = os.open(unfinished, flags, 0o644)
+        descriptor = os.open(unfinished, flags, 0o600)
     except OSError as error:
         raise StoreUnavailable(
             f"No series can be stored in {path.parent}: {error.strerror}."

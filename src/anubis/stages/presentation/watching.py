@@ -37,7 +37,7 @@ async def watch(
 ) -> AsyncIterator[Snapshot]:
     """Yield at once, then at every change; end after the snapshot of the terminal state."""
     token, version, last_event, looks = None, 0, 0, 0
-    cared_at = clock.now()
+    cared_at = clock.monotonic()
     while True:
         if (now_token := store.change_token()) != token:
             token = now_token
@@ -52,6 +52,6 @@ async def watch(
                 return
         looks += 1
         await clock.sleep(QUICK if looks < QUICK_LOOKS else CALM)
-        if (clock.now() - cared_at).total_seconds() >= CARE_EVERY:
-            cared_at = clock.now()
+        if clock.monotonic() - cared_at >= CARE_EVERY:
+            cared_at = clock.monotonic()
             await care()

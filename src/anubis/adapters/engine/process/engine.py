@@ -46,7 +46,8 @@ class ProcessEngine:
     """Runs as processes. Enter it, or call ``close``: runs go on without it either way."""
 
     def __init__(self, directory: Path, *, revive: tuple[str, ...] | None) -> None:
-        self._directory = directory.absolute()
+        # By its real name: a home reached through a link is the same home, with the same runs.
+        self._directory = directory.resolve()
         self._link = ZygoteLink(self._directory, revive, self._note_end)
         self._ends: dict[RunId, asyncio.Event] = {}
         self._held: dict[RunId, watching.Pipes] = {}
@@ -65,11 +66,12 @@ class ProcessEngine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self.close()
+        # After a defect of ours we leave as if we had been killed: the zygote starts another.
+        await self.close(says_goodbye=error is None)
 
-    async def close(self) -> None:
+    async def close(self, *, says_goodbye: bool = True) -> None:
         """Leave; runs in flight go on, and are found again by the next engine."""
-        await self._link.close()
+        await self._link.close(says_goodbye=says_goodbye)
         for run_id in list(self._held):
             self._let_go(run_id)
 
@@ -192,7 +194,7 @@ class ProcessEngine:
 def _recover(directory: str) -> None:
     """Leave no process of a run whose shim died unseen, even if another is at it already."""
     give_up = time.monotonic() + REMOVE_SECONDS
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, ValueError):
         while not recovery.recover(directory, "removed") and time.monotonic() < give_up:
             time.sleep(PAUSE_SECONDS)
 

@@ -54,6 +54,8 @@ def _find(name: str, directory: str | None, environment: Mapping[str, str]) -> s
 
 def _first_line(program: str) -> list[str]:
     try:
+        if not Path(program).is_file():  # a pipe would keep us waiting
+            return []
         with Path(program).open("rb") as file:
             line = file.readline(256)
         return shlex.split(line[2:].decode()) if line.startswith(b"#!") else []

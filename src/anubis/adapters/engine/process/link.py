@@ -82,8 +82,12 @@ class ZygoteLink:
         if answer is None:
             answer = self._answers[run_id] = loop.create_future()
             await self._send(line, f"start {run_id}\n")
-        async with asyncio.timeout(ANSWER_SECONDS):
-            return await asyncio.shield(answer)
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await asyncio.shield(answer)
+        except TimeoutError:
+            self._answers.pop(run_id, None)
+            raise
 
     async def _send(self, line: socket.socket, message: str) -> None:
         try:
@@ -172,14 +176,17 @@ class ZygoteLink:
             self._socket.close()
             self._socket = None
 
-    async def close(self) -> None:
-        """Say good-bye: a zygote with runs to guard stays, any other leaves at once."""
+    async def close(self, *, says_goodbye: bool = True) -> None:
+        """Leave. A zygote with runs to guard stays, any other leaves at once; one that heard no
+        good-bye starts the runtime again first.
+        """
         if self._socket is None:
             self._bury()
             return
         is_idle = not self._serves
         with contextlib.suppress(OSError):
-            await asyncio.get_running_loop().sock_sendall(self._socket, b"bye\n")
+            if says_goodbye:
+                await asyncio.get_running_loop().sock_sendall(self._socket, b"bye\n")
         self._disconnect()
         if is_idle:
             await asyncio.to_thread(_await_end, self._process)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from pathlib import Path
@@ -17,9 +18,10 @@ def find_repository(directory: str | None) -> Path | None:
     if not directory:
         return None
     place = Path(directory)
-    for folder in (place, *place.parents):
-        if (folder / ".git").exists():
-            return folder
+    with contextlib.suppress(OSError):  # a file system that does not answer
+        for folder in (place, *place.parents):
+            if (folder / ".git").exists():
+                return folder
     return None
 
 

@@ -71,6 +71,7 @@ def write_stop(directory: Path, grace: timedelta, cause: EndCause) -> None:
     requests, the first decides the cause and the shortest the patience.
     """
     live = files.live(str(directory))
+    Path(live).mkdir(mode=0o700, exist_ok=True)  # should somebody have cleaned up in memory
     known = files.read_json(live, files.STOP) or {}
     seconds = max(0.0, grace.total_seconds())
     request = {

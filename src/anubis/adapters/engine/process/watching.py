@@ -38,11 +38,8 @@ class Pipes:
 
     def __init__(self, directory: Path) -> None:
         self._held: list[int] = []
-        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
         with contextlib.suppress(FileNotFoundError):
-            live = files.live(str(directory))
-            for fifo, _ in files.STREAMS:
-                self._held.append(os.open(f"{live}/{fifo}", flags))
+            self._held = recovery.hold(str(directory))
 
     def close(self) -> None:
         """Let go."""

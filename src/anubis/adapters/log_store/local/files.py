@@ -49,7 +49,7 @@ def create(path: Path) -> int:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
-        return os.open(path, flags, 0o644)
+        return os.open(path, flags, 0o600)
     except OSError as error:
         raise StoreUnavailable(
             f"No log can be created in {path.parent}: {error.strerror}."

@@ -49,6 +49,7 @@ def connect(path: pathlib.Path) -> sqlite3.Connection:
             f"the store needs SQLite 3.37 or newer; this Python has {sqlite3.sqlite_version}"
         )
     with explained(path):
+        _make_private(path)
         connection = sqlite3.connect(
             path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
         )
@@ -58,6 +59,15 @@ def connect(path: pathlib.Path) -> sqlite3.Connection:
             connection.close()
             raise
     return connection
+
+
+def _make_private(path: pathlib.Path) -> None:
+    """Make the file before SQLite does, which would let others read it: plans hold secrets.
+
+    What SQLite writes beside it gets the same mode. Any failure is told better by SQLite.
+    """
+    with contextlib.suppress(OSError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def _set_up(connection: sqlite3.Connection) -> None:

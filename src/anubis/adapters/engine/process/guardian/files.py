@@ -2,9 +2,9 @@
 
 In the run's own directory, on the disk:
 
+lock         held by the shim while it lives: its identity, free of the reuse of process ids
 journal      when which byte was seen, and resource readings; its existence means "was started"
 stdout       what was read from the FIFO (the same for stderr; ``emit`` is kept in ``emitted``)
-defect.json  why a shim gave up, if it could still say so
 work         where the program runs when its plan names no directory
 status.json  how it ended; the last thing written
 
@@ -12,12 +12,12 @@ In its ``live`` directory, in memory, because it means nothing after a restart o
 because a new file costs a disk's file system up to a hundred times as much:
 
 spec.json    what to run; written by the engine before the zygote is asked
-lock         held by the shim while it lives: its identity, free of the reuse of process ids
 stdout.fifo  where the program writes; a FIFO because ``>/dev/stdout`` would truncate a file
 control      a FIFO that wakes the shim; ``stop.json`` holds the request
+defect.json  why a shim gave up; here, for a full disk may be the reason
 """
 # pathlib would cost a zygote 5 ms at its start, and each call ten times its time.
-# ruff: noqa: PTH102, PTH103, PTH104, PTH110, PTH112, PTH116, PTH119, PTH120
+# ruff: noqa: PTH102, PTH104, PTH110, PTH112, PTH116, PTH119, PTH120
 
 from __future__ import annotations
 
@@ -42,9 +42,16 @@ STREAMS: tuple[tuple[str, str], ...] = (
 MEMORY = "/dev/shm"  # noqa: S108 (a folder of our own in it, which only we may enter)
 
 
+FIRST_PERSON, LOGIND = 1000, "/run/systemd/system"
+"""Where systemd manages logins, it deletes what a person has in memory when they log out, and a run
+must outlive that. It spares root and the users of services, whose numbers are smaller."""
+
+
 @functools.cache
 def memory() -> str | None:
     """Our folder in memory; None where there is none that only we may enter."""
+    if os.getuid() >= FIRST_PERSON and os.path.isdir(LOGIND):
+        return None
     folder = f"{MEMORY}/anubis-{os.getuid()}"
     try:
         os.mkdir(folder, 0o700)
@@ -76,7 +83,7 @@ def write_durably(directory: str, name: str, content: bytes, *, sync: bool) -> N
     path = f"{directory}/{name}"
     descriptor = os.open(f"{path}.tmp", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        os.write(descriptor, content)
+        write_all(descriptor, content)
         os.rename(f"{path}.tmp", path)
         if sync:
             os.fsync(descriptor)
@@ -84,28 +91,33 @@ def write_durably(directory: str, name: str, content: bytes, *, sync: bool) -> N
         os.close(descriptor)
 
 
+def write_all(descriptor: int, content: bytes) -> None:
+    """Write to the last byte: a disk that is almost full takes a part without an error."""
+    while content:
+        content = content[os.write(descriptor, content) :]
+
+
 def read_json(directory: str, name: str) -> dict[str, object] | None:
-    """A JSON object of ours, or None if it is not there."""
+    """A JSON object of ours, or None if it is not there or not whole."""
     try:
         descriptor = os.open(f"{directory}/{name}", os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     with os.fdopen(descriptor, "rb") as file:
         text = file.read()
-    if not text:
+    try:
+        content = json.loads(text)
+    except ValueError:  # cut off by a crash of the machine
         return None
-    content = json.loads(text)
-    assert isinstance(content, dict)
-    return content
+    return content if isinstance(content, dict) else None
 
 
 def take_lock(directory: str) -> int | None:
     """Lock a run, for as long as the returned descriptor is open; None if somebody has it."""
-    if not os.path.isdir(directory):  # the run was removed
+    try:
+        descriptor = os.open(f"{directory}/{LOCK}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except FileNotFoundError:  # the run was removed
         return None
-    place = live(directory)
-    os.makedirs(place, 0o700, exist_ok=True)  # it is gone when the machine was restarted
-    descriptor = os.open(f"{place}/{LOCK}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -7,6 +7,7 @@ succeeds once.
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 import time
@@ -36,7 +37,7 @@ class Journal:
         """Take the right to start this run. Raises FileExistsError if it is taken."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         journal = cls(os.open(f"{directory}/{files.JOURNAL}", flags, 0o600))
-        os.write(journal._descriptor, MAGIC)
+        files.write_all(journal._descriptor, MAGIC)
         return journal
 
     @classmethod
@@ -47,7 +48,7 @@ class Journal:
         size = os.fstat(descriptor).st_size
         os.ftruncate(descriptor, size - size % RECORD.size)
         if size < RECORD.size:
-            os.write(descriptor, MAGIC)
+            files.write_all(descriptor, MAGIC)
         return cls(descriptor)
 
     def started(self, process: int, ticks: int) -> None:
@@ -63,7 +64,11 @@ class Journal:
         self._append(READING, 0, numbers)
 
     def _append(self, kind: int, stream: int, numbers: tuple[int, ...]) -> None:
-        os.write(self._descriptor, RECORD.pack(kind, stream, time.time_ns(), *numbers))
+        record = RECORD.pack(kind, stream, time.time_ns(), *numbers)
+        written = os.write(self._descriptor, record)
+        if written < len(record):  # an almost full disk; half a record would shift all later ones
+            os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - written)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def close(self) -> None:
         """Let go of the file."""

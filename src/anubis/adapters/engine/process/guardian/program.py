@@ -67,7 +67,7 @@ def spawn(spec: Spec, run_directory: str) -> int:
     step = "affinity"
     try:
         if spec.affinity:
-            os.sched_setaffinity(0, spec.affinity)
+            _use_cpus(spec.affinity)
         step = "niceness"
         if spec.niceness:
             os.setpriority(os.PRIO_PROCESS, 0, spec.niceness)
@@ -85,6 +85,13 @@ def spawn(spec: Spec, run_directory: str) -> int:
         # Only root may become less nice again; a shim as nice as its program does no harm.
         with contextlib.suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, 0, niceness)
+
+
+def _use_cpus(wanted: list[int]) -> None:
+    """Run on these CPUs, on all of them: the kernel would pass over those that do not exist."""
+    os.sched_setaffinity(0, wanted)
+    if os.sched_getaffinity(0) != set(wanted):
+        raise OSError(errno.EINVAL, "no such CPU")
 
 
 def _execute(spec: Spec, live: str) -> int:

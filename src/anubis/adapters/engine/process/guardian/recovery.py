@@ -61,7 +61,7 @@ def _bury(directory: str, reason: str, also: Finder) -> None:
     finally:
         book.close()
     spec = files.read_json(files.live(directory), files.SPEC) or {}
-    defect = files.read_json(directory, files.DEFECT)
+    defect = files.read_json(files.live(directory), files.DEFECT)
     message = f"{reason}: {defect['message']}" if defect else reason
     ending.Ending(str(spec.get("unit", "benchmark")), ending.LOST, message).write(directory)
 
@@ -89,7 +89,15 @@ def hold(directory: str) -> list[int]:
     """Open the pipes of a run: what is in them is kept while anybody has them open."""
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
     place = files.live(directory)
-    return [os.open(f"{place}/{fifo}", flags) for fifo, _ in files.STREAMS]
+    held: list[int] = []
+    try:
+        for fifo, _ in files.STREAMS:
+            held.append(os.open(f"{place}/{fifo}", flags))
+    except OSError:
+        for descriptor in held:
+            os.close(descriptor)
+        raise
+    return held
 
 
 def _open_streams(directory: str) -> Iterator[channels.Channel]:

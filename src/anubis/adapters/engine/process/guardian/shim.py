@@ -9,6 +9,7 @@ deadline wakes it.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
@@ -34,8 +35,11 @@ KILL_PAUSE_SECONDS = 0.02
 KILL_GIVE_UP_SECONDS = 30.0
 """A process that outlives SIGKILL so long hangs in the kernel; we say so instead of waiting."""
 
+DRAIN_SECONDS = 10.0
+"""A pipe holds a megabyte. What still flows after this comes from a process we may not kill."""
+
 TURNS_PER_SECOND = 100
-BURST_TURNS = 50
+BURST_TURNS = 200
 PAUSE_SECONDS = 0.01
 """A program that writes line by line would wake us for each. After a burst we let its output
 gather in the pipe: order and time of slow output stay exact, fast output costs the program
@@ -89,7 +93,6 @@ class Shim:
     def _execute(self) -> None:
         if self._spec.directory == f"{self._directory}/{files.WORK}":
             os.makedirs(self._spec.directory, exist_ok=True)
-        floor = tree.own_peak_bytes()
         try:
             self._main = program.spawn(self._spec, self._directory)
         except program.NotStarted as error:
@@ -101,7 +104,10 @@ class Shim:
         self._sample_at = now + FIRST_SAMPLE_SECONDS
         self._follow()
         peak = tree.reaped_peak_bytes()
-        self._ending.peak_memory_bytes = peak if peak > floor else self._usage.largest or peak
+        # The kernel counts the shim's own size as the program's, from before its exec: a peak not
+        # above that says nothing, and then only what was sampled is known.
+        is_its_own = peak > tree.own_peak_bytes()
+        self._ending.peak_memory_bytes = peak if is_its_own else self._usage.largest
         self._ending.cpu_seconds = tree.reaped_cpu_seconds()
         if self._usage.last[PROCESSES] or any(self._usage.ended_io):
             self._journal.reading(self._usage.close())
@@ -118,6 +124,8 @@ class Shim:
 
     def _sample(self, now: float) -> None:
         self._sample_at = now + SAMPLE_SECONDS
+        if stop := self._read_stop():  # for a request whose wake-up got lost
+            self._stop(*stop)
         reading = self._usage.sample(os.getpid())
         if reading[PROCESSES]:
             self._journal.reading(reading)
@@ -222,8 +230,9 @@ class Shim:
 
     def _finish(self) -> None:
         """All are dead: what is still in the pipes is all there will ever be."""
+        give_up = time.monotonic() + DRAIN_SECONDS
         for channel in self._channels:
-            while channel.has_data():
+            while channel.has_data() and time.monotonic() < give_up:
                 self._keep(channel)
             channel.sync()
         self._journal.close()
@@ -257,6 +266,8 @@ def main(directory: str) -> None:
         Shim(directory, program.Spec.read(directory), journal).run()
     except Exception as error:  # whoever finds this run without a status shall know why
         sys.excepthook(type(error), error, error.__traceback__)
-        content = json.dumps({"message": f"{type(error).__name__}: {error}"}).encode()
-        files.write_durably(directory, files.DEFECT, content, sync=False)
+        is_full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        message = "the disk is full" if is_full else f"{type(error).__name__}: {error}"
+        content = json.dumps({"message": message}).encode()
+        files.write_durably(files.live(directory), files.DEFECT, content, sync=False)
         raise

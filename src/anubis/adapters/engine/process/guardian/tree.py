@@ -32,6 +32,12 @@ def _read(path: str, most: int = 4096) -> bytes:
         os.close(descriptor)
 
 
+def _read_all(path: str) -> bytes:
+    """For lists, which the kernel gives a page at a time."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC), "rb") as file:
+        return file.read()
+
+
 def stat(process: int) -> list[bytes] | None:
     """The fields of ``/proc/<process>/stat`` after the name, None when it is gone."""
     try:
@@ -68,7 +74,7 @@ def children(process: int) -> list[int]:
         for task in os.listdir(f"/proc/{process}/task"):
             with contextlib.suppress(*_GONE):
                 path = f"/proc/{process}/task/{task}/children"
-                found.extend(map(int, _read(path, 1 << 20).split()))
+                found.extend(map(int, _read_all(path).split()))
     except _GONE:
         return found
     return found
