@@ -176,7 +176,7 @@ class Campaign:
     def _shims(self) -> dict[RunId, int]:
         found = {}
         for directory in self._app.settings.runs.glob("*"):
-            if pid := _holder(Path(files.live(str(directory))) / files.LOCK):
+            if pid := _holder(directory / files.LOCK):
                 found[RunId(directory.name)] = pid
         return found
 

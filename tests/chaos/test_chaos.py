@@ -17,3 +17,4 @@ async def test_killing_anything_at_any_moment_loses_nothing(seed: int) -> None:
     assert report.faults == []
     assert report.kill_count >= 25
     assert report.lines > 0
+    assert {"runtime", "shim"} <= set(report.kills)  # whoever cannot be found cannot be killed

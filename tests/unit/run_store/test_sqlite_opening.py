@@ -191,3 +191,32 @@ async def test_others_may_not_read_the_store(tmp_path: pathlib.Path) -> None:
         modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
     assert set(modes.values()) == {0o600}, modes
     assert len(modes) == 3
+
+
+VISITOR = """
+import asyncio, pathlib, sys
+from anubis.adapters.run_store.sqlite import SqliteRunStore
+async def visit():
+    async with SqliteRunStore.open(pathlib.Path(sys.argv[1])) as store:
+        print(sum((await store.counts()).values()))
+asyncio.run(visit())
+"""
+
+
+async def test_another_process_that_leaves_takes_nothing_with_it(tmp_path: pathlib.Path) -> None:
+    """The last to leave deletes the journal of changes. It must not think that it is the last,
+    as it would if we dropped our locks by closing the file behind SQLite's back."""
+    path = tmp_path / "runs.db"
+    async with SqliteRunStore.open(path) as store:
+        for count in range(1, 4):
+            run = builders.a_run(count)
+            await store.add(run, builders.a_document(), builders.PLAN, "submitted")
+            async with SqliteRunStore.open(path):  # one more connection of this process
+                pass
+            visitor = await asyncio.to_thread(
+                subprocess.run,
+                [sys.executable, "-c", VISITOR, str(path)],
+                capture_output=True,
+                text=True,
+            )
+            assert visitor.stdout == f"{count}\n", visitor.stderr

@@ -64,10 +64,12 @@ def connect(path: pathlib.Path) -> sqlite3.Connection:
 def _make_private(path: pathlib.Path) -> None:
     """Make the file before SQLite does, which would let others read it: plans hold secrets.
 
-    What SQLite writes beside it gets the same mode. Any failure is told better by SQLite.
+    What SQLite writes beside it gets the same mode. Any failure is told better by SQLite. A file
+    that exists is never opened here: closing it would, as POSIX has it, drop the locks of every
+    connection this process has to it, and the next process to leave would delete their changes.
     """
     with contextlib.suppress(OSError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def _set_up(connection: sqlite3.Connection) -> None:
