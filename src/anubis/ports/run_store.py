@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from anubis.domain import run as run_model
 from anubis.domain.document import Document, Fingerprint
 from anubis.domain.event import Event, NewEvent
 from anubis.domain.metric import Summary
@@ -168,13 +167,3 @@ class RunStore(Protocol):
         tokens of the same store object can be compared.
         """
         ...
-
-
-def legal(start: RunState, moves: Sequence[Move]) -> bool:
-    """Whether ``moves`` follow the table, one after the other."""
-    state = start
-    for move in moves:
-        if move.to not in run_model.MOVES[state]:
-            return False
-        state = move.to
-    return True
