@@ -26,11 +26,10 @@ def _print(text: str) -> int:
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError:
-        from anubis.entrypoints.cli import lazy
+    except OSError as error:
+        from anubis.entrypoints.cli import edge
 
-        lazy.forget_stdout()
-        return lazy.PIPE_CLOSED
+        return edge.undelivered(error)
     return 0
 
 

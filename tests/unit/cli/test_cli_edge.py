@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from anubis.domain.document import Document
 from anubis.domain.errors import DescriptorInvalid, EngineUnavailable, RunNotFound, UserError
 from anubis.domain.problem import Problem
 from anubis.domain.run import RunState
 from anubis.entrypoints.cli import documents, edge, exits, lazy, session, terminal
+from anubis.stages.descriptor import reading
 
 PROBLEM = Problem(file="f.toml", line=1, column=2, field="a", found="x", expected="y")
 
@@ -114,13 +116,39 @@ def test_a_document_remembers_its_name_as_given_and_its_folder(
     assert document.content == b"x"
 
 
-@pytest.mark.parametrize("name", ["missing.toml", "."])
-def test_a_file_that_cannot_be_read_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("missing.toml", "missing.toml: found no file of this name"),
+        ("empty", "empty: found a folder, expected a descriptor$"),
+        ("full", "did you mean 'full/descriptor.toml'"),
+        ("pipe", "pipe: found a pipe, expected a descriptor .give '-'"),
+        ("/dev/null", "/dev/null: found a device"),
+    ],
+)
+def test_what_is_no_file_is_refused_at_once_and_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match="cannot be read"):
+    Path("empty").mkdir()
+    Path("full").mkdir()
+    Path("full/descriptor.toml").touch()
+    os.mkfifo("pipe")
+    with pytest.raises(UserError, match=said):
         documents.read(name)
+
+
+def test_a_file_that_is_too_large_is_refused_in_the_words_of_the_stage(tmp_path: Path) -> None:
+    path = tmp_path / "large.toml"
+    for size in (reading.MAX_BYTES + 1, 40 << 20):
+        path.write_bytes(b"")
+        os.truncate(path, size)
+        with pytest.raises(DescriptorInvalid) as early:
+            documents.read(str(path))
+        given = Document(name=str(path), directory="", content=bytes(size))
+        with pytest.raises(DescriptorInvalid) as late:
+            reading.read(given)
+        assert str(early.value) == str(late.value)
 
 
 def test_a_person_without_a_name_has_a_number(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,42 +2,102 @@
 
 from __future__ import annotations
 
-import re
+import os
+import stat
 import sys
 from pathlib import Path
 
 from anubis.bootstrap.application import Application
 from anubis.domain.document import Document
-from anubis.domain.errors import UserError
+from anubis.domain.errors import DescriptorInvalid, RunNotFound, UserError
+from anubis.domain.problem import Problem
+from anubis.entrypoints.cli import terminal
+from anubis.entrypoints.cli.rendering import states
+from anubis.stages.descriptor.reading import MAX_BYTES
 
-_LARGEST = 16 * 1024 * 1024
-"""Bytes. No person writes a descriptor of this size; somebody named a data file by mistake."""
+_WHOLE_ID = 36  # characters
 
-_RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+class Unreadable(UserError):
+    """There is no descriptor under this name. ``found`` is what there is instead."""
+
+    def __init__(self, name: str, found: str, hint: str = "") -> None:
+        self.found, self.hint = found, hint
+        super().__init__(f"{name}: found {found}, expected a descriptor{hint and f' ({hint})'}")
+
+
+class _Missing(Unreadable):
+    """Nothing at all has this name."""
 
 
 async def find(application: Application, name: str) -> Document:
-    """Give the document; a whole run id stands for the descriptor of that run."""
-    if _RUN_ID.fullmatch(name) and not Path(name).exists():
-        return await application.store.document(await application.store.resolve(name))
-    return read(name)
+    """Give the document; what is no file may name a run whose descriptor is meant."""
+    try:
+        return read(name)
+    except _Missing:
+        return await _of_run(application, name)
+
+
+async def _of_run(application: Application, name: str) -> Document:
+    unknown = UserError(f"{name}: there is no such file, and no run whose id starts like this")
+    try:
+        run_id = await application.store.resolve(name)
+    except RunNotFound:
+        raise unknown from None
+    if len(name) < _WHOLE_ID:
+        terminal.say(f"{name}: no such file; repeating the run {states.short(run_id)}")
+    return await application.store.document(run_id)
 
 
 def read(name: str) -> Document:
-    """Give the document in a file, or on standard input for ``-``. Raises UserError."""
+    """Give the document in a file, or on standard input for ``-``.
+
+    Raises Unreadable, or DescriptorInvalid for one that is too large to be read whole.
+    """
     if name == "-":
-        content = sys.stdin.buffer.read(_LARGEST + 1)
-        return _document("<stdin>", Path.cwd(), content)
-    path = Path(name)
+        content = sys.stdin.buffer.read(MAX_BYTES + 1)
+        _refuse_large("<stdin>", len(content), f"more than {MAX_BYTES:,} bytes")
+        return Document(name="<stdin>", directory=str(Path.cwd()), content=content)
     try:
-        with path.open("rb") as file:
-            content = file.read(_LARGEST + 1)
+        content = _content(name)
+    except (FileNotFoundError, NotADirectoryError):
+        raise _Missing(name, "no file of this name") from None
     except OSError as error:
-        raise UserError(f"{name}: cannot be read: {error.strerror}") from error
-    return _document(name, path.absolute().parent, content)
+        raise Unreadable(name, f"a file that cannot be read: {error.strerror}") from error
+    return Document(name=name, directory=str(Path(name).absolute().parent), content=content)
 
 
-def _document(name: str, directory: Path, content: bytes) -> Document:
-    if len(content) > _LARGEST:
-        raise UserError(f"{name}: larger than {_LARGEST // 1024**2} MiB, that is no descriptor")
-    return Document(name=name, directory=str(directory), content=content)
+def _content(name: str) -> bytes:
+    # Without blocking: opening a pipe that nobody writes to would wait for ever.
+    descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        _refuse_other_than_files(name, status.st_mode)
+        _refuse_large(name, status.st_size, f"a file of {status.st_size:,} bytes")
+        return _whole(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _whole(descriptor: int) -> bytes:
+    with open(descriptor, "rb", closefd=False) as file:
+        return file.read(MAX_BYTES + 1)
+
+
+def _refuse_other_than_files(name: str, mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        inside = Path(name) / "descriptor.toml"
+        is_there = os.access(inside, os.R_OK) and inside.is_file()
+        hint = f"did you mean '{inside}'?" if is_there else ""
+        raise Unreadable(name, "a folder", hint)
+    if not stat.S_ISREG(mode):
+        found = "a pipe" if stat.S_ISFIFO(mode) else "a device or socket"
+        raise Unreadable(name, found, "give '-' for standard input")
+
+
+def _refuse_large(name: str, size: int, found: str) -> None:
+    """The same limit and the same words as the stage ``descriptor``, before reading it all."""
+    if size > MAX_BYTES:
+        expected = f"a descriptor of at most {MAX_BYTES:,} bytes"
+        problem = Problem(file=name, line=1, column=1, field="", found=found, expected=expected)
+        raise DescriptorInvalid([problem])

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ import click
 
 from anubis.domain.errors import AnubisError, DescriptorInvalid
 from anubis.entrypoints.cli import exits, lazy, terminal
+from anubis.entrypoints.cli.rendering import text
 
 DEBUG = "ANUBIS_DEBUG"
 
@@ -31,8 +33,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         return _run_flags(arguments) if starts_with_flag else _run(arguments)
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        return _show(error)
     except (click.Abort, KeyboardInterrupt):
         return exits.INTERRUPTED
     # The edge is the one place that catches everything: whatever a defect raises, a user gets one
@@ -61,11 +62,27 @@ def _run_flags(arguments: Sequence[str]) -> int:
     return 0
 
 
+def undelivered(error: OSError) -> int:
+    """The exit code after stdout took no answer; why is said, unless its reader went away."""
+    terminal.forget()
+    if isinstance(error, BrokenPipeError):
+        return lazy.PIPE_CLOSED
+    return _explain(terminal.OutputLost(f"the output could not be written: {error.strerror}"))
+
+
+def _show(error: click.ClickException) -> int:
+    page = io.StringIO()
+    error.show(file=page)
+    terminal.say(page.getvalue().rstrip("\n"))
+    return error.exit_code
+
+
 def _explain(error: BaseException) -> int:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, DescriptorInvalid):  # each line starts with a place editors can open
-        terminal.say(str(error))
+        for problem in error.problems:
+            terminal.say(text.printable(str(problem)))
         return error.exit_code
     if isinstance(error, AnubisError):
         terminal.say(f"anubis: {error}")

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import os
-import sys
 from typing import Any
 
 import click
 
 import anubis
-from anubis.entrypoints.cli import overview, verbs
+from anubis.entrypoints.cli import overview, terminal, verbs
 
 PIPE_CLOSED = 141
 """128 + SIGPIPE: what a shell reports for any program whose reader went away."""
@@ -62,10 +60,15 @@ class LazyGroup(click.Group):
         """Call the command. A reader that went away (``| head``) is no error worth a word."""
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()
+            terminal.flush()
         except BrokenPipeError:
-            forget_stdout()
+            terminal.forget()
             raise click.exceptions.Exit(PIPE_CLOSED) from None
+        except (
+            OSError
+        ):  # click's own pages: what is still unwritten tells whether stdout is to blame
+            terminal.flush()
+            raise
         return result
 
 
@@ -74,13 +77,6 @@ def _hint(word: str, verbs: list[str]) -> str:
         return f"; did you mean 'anubis run {word}'?"
     close = difflib.get_close_matches(word, verbs, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
-
-
-def forget_stdout() -> None:
-    """Point stdout at nothing, so that the interpreter's last flush stays quiet."""
-    nothing = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, 1)
-    os.close(nothing)
 
 
 _MODULES = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import enum
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from anubis.domain.errors import UserError
 
@@ -20,6 +20,7 @@ class Takes(enum.Enum):
     NOTHING = enum.auto()
     MAYBE = enum.auto()  #: a run, else the last one
     VALUE = enum.auto()
+    SPARE = enum.auto()  #: a word that no other flag wants
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,7 +60,7 @@ _INSPECT = Flag(
 FLAGS: Mapping[str, Flag] = {
     "--submit": Flag(takes=Takes.VALUE, verb=("submit",)),
     "--status": Flag(takes=Takes.MAYBE, verb=("status",)),
-    "--watch": Flag(verb=("watch",)),
+    "--watch": Flag(takes=Takes.SPARE, verb=("watch",)),
     "--results": _RESULTS,
     "--result": _RESULTS,
     "--cancel": _CANCEL,
@@ -120,7 +121,7 @@ def is_legacy(arguments: Sequence[str]) -> bool:
 
 def translate(arguments: Sequence[str]) -> list[list[str]]:
     """Give the commands to call, in order. Raises UserError for what cannot be done."""
-    given = list(_read(arguments))
+    given = _read(arguments)
     for item in given:
         if item.flag.declined:
             raise UserError(f"{item.name}: {item.flag.declined}")
@@ -130,19 +131,42 @@ def translate(arguments: Sequence[str]) -> list[list[str]]:
     return _joined(commands)
 
 
-def _read(arguments: Sequence[str]) -> Iterator[Given]:
-    words = list(arguments)
+def _read(arguments: Sequence[str]) -> list[Given]:
+    """The flags with their values. A value may stand apart: ``--status --watch ID``."""
+    given, words = list[Given](), list(arguments)
     while words:
-        name, assigned, value = words.pop(0).partition("=")
+        word = words.pop(0)
+        name, assigned, value = word.partition("=")
         flag = FLAGS.get(name)
         if flag is None:
-            raise UserError(_unknown(name))
-        if assigned:
-            yield Given(name=name, flag=flag, value=value)
-        elif flag.takes is not Takes.NOTHING and words and not words[0].startswith("-"):
-            yield Given(name=name, flag=flag, value=words.pop(0))
+            _hand_out(word, given)
+        elif assigned:
+            given.append(Given(name=name, flag=flag, value=value))
+        elif flag.takes in _TAKES_NEXT and words and not words[0].startswith("-"):
+            given.append(Given(name=name, flag=flag, value=words.pop(0)))
         else:
-            yield Given(name=name, flag=flag, value=None)
+            given.append(Given(name=name, flag=flag, value=None))
+    return given
+
+
+def _hand_out(word: str, given: list[Given]) -> None:
+    """Give a word to a flag before it that has no value, one that needs a value first.
+
+    Never to one that comes later: ``--watch ID --purge`` must not purge.
+    """
+    lacking = [index for index, item in enumerate(given) if _lacks(item)]
+    if word.startswith("-") or not lacking:
+        raise UserError(_unknown(word))
+    index = min(lacking, key=lambda one: _NEED.index(given[one].flag.takes))
+    given[index] = dataclasses.replace(given[index], value=word)
+
+
+def _lacks(item: Given) -> bool:
+    return item.value is None and item.flag.takes is not Takes.NOTHING
+
+
+_TAKES_NEXT = (Takes.MAYBE, Takes.VALUE)
+_NEED = (Takes.VALUE, Takes.MAYBE, Takes.SPARE)
 
 
 def _command(item: Given) -> list[str]:
@@ -159,14 +183,22 @@ def _joined(commands: list[list[str]]) -> list[list[str]]:
         if verbs.count(verb) > 1:
             raise UserError(f"--{verb}: give it once; for several, call 'anubis {verb}' for each")
     if "watch" in verbs and ("submit" in verbs or "status" in verbs):
-        main = commands[verbs.index("submit" if "submit" in verbs else "status")]
-        main = [*main, "--watch"] if main[0] == "submit" else ["watch", *main[1:]]
+        main = _watched(commands, "submit" if "submit" in verbs else "status")
     elif "submit" in verbs and "status" in verbs:
         main = [*commands[verbs.index("submit")], "--status"]
     else:
         return commands
     rest = [command for command in commands if command[0] not in ("watch", "status", "submit")]
     return [main, *rest]
+
+
+def _watched(commands: Sequence[list[str]], verb: str) -> list[str]:
+    """The submission or the status, and the watching that belongs to it."""
+    [main] = [command for command in commands if command[0] == verb]
+    named = [word for command in commands if command[0] == "watch" for word in command[1:]]
+    if named and len(main) > 1:
+        raise UserError(f"--watch: {named[0]!r} is one name too many")
+    return [*main, "--watch"] if verb == "submit" else ["watch", *main[1:], *named]
 
 
 def _unknown(name: str) -> str:

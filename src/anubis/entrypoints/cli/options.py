@@ -32,5 +32,5 @@ def engine(command: Command) -> Command:
 
 
 def descriptor_argument(command: Command) -> Command:
-    """FILE: a path, ``-``, or the id of a run to repeat."""
+    """FILE: a path, ``-``, or a run to repeat."""
     return click.argument("file", metavar="FILE")(command)

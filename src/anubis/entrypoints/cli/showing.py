@@ -22,7 +22,8 @@ async def results(application: Application, run: Run, *, as_json: bool, lines: i
     warnings = [event for event in events if event.kind is EventKind.WARNING]
     query = LogQuery(tail=lines)
     tail = [line async for line in application.logs.lines(run.id, query)] if lines else []
-    terminal.echo(cards.results(run, summaries, application.clock.now(), warnings, tail))
+    now, width = application.clock.now(), terminal.width()
+    terminal.echo(cards.results(run, summaries, now, warnings, tail, width))
 
 
 async def status(application: Application, run: Run, *, as_json: bool) -> None:
@@ -32,7 +33,7 @@ async def status(application: Application, run: Run, *, as_json: bool) -> None:
         return
     events = await application.store.events(run.id, limit=_MANY_EVENTS)
     facts = environments.facts(await application.store.fingerprint(run.id))
-    terminal.echo(cards.status(run, events, application.clock.now(), facts))
+    terminal.echo(cards.status(run, events, application.clock.now(), facts, terminal.width()))
 
 
 async def _as_json(application: Application, run: Run) -> None:

@@ -75,7 +75,7 @@ class JsonView(SilentView):
         """Print what is new."""
         shape = shapes.snapshot(snapshot.run, snapshot.events, snapshot.summaries, now)
         terminal.echo(shapes.line(shape))
-        sys.stdout.flush()
+        terminal.flush()
 
 
 class LineView(SilentView):
@@ -91,7 +91,7 @@ class LineView(SilentView):
         """Print what is new."""
         for line in self._story.lines(snapshot.events, snapshot.summaries, now):
             terminal.echo(line + "\n")
-        sys.stdout.flush()
+        terminal.flush()
 
 
 class LiveView:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from anubis.bootstrap import tidying
 from anubis.bootstrap.application import Application
+from anubis.domain.errors import AnubisError, TemporaryError, UserError
 from anubis.entrypoints.cli.checks.finding import Finding, bad, doubtful, good
 from anubis.entrypoints.cli.rendering import text
 from anubis.runtime import locking, pending
+from anubis.settings import loading
+from anubis.settings.model import Settings
 
 _LITTLE, _TOO_LITTLE = 5 * 1024**3, 256 * 1024**2
 """Bytes of free space: less than the first is soon full with output, less than the second is."""
@@ -18,16 +22,33 @@ _LITTLE, _TOO_LITTLE = 5 * 1024**3, 256 * 1024**2
 
 def writable(home: Path) -> Finding:
     """Whether we may write there, or create it."""
-    place = next(path for path in (home, *home.parents) if path.exists())
-    if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
+    place = _nearest(home)
+    if place.is_dir() and os.access(place, os.R_OK | os.W_OK | os.X_OK):
         return good("home", str(home))
     advice = f"make {place} a folder you may write to, or set ANUBIS_HOME to another"
-    return bad("home", f"{home} cannot be written", advice)
+    return bad("home", f"{home} cannot be read and written", advice)
+
+
+def settings(home: Path, environ: Mapping[str, str]) -> tuple[Settings, Finding]:
+    """The settings in force, or the defaults and what is wrong with those written down."""
+    try:
+        return loading.load(environ), good("settings", "as written, or default")
+    except UserError as error:
+        advice = f"mend what it names, or remove {home / 'config.toml'}; defaults are used here"
+        return Settings(home=home), bad("settings", str(error), advice)
+
+
+def store(settings: Settings, error: AnubisError) -> Finding:
+    """What keeps the store from being opened."""
+    if isinstance(error, TemporaryError):
+        return bad("store", str(error), "try again; if it stays so, see what else uses it")
+    advice = f"move {settings.database}* away, or set ANUBIS_HOME to another folder"
+    return bad("store", str(error), advice)
 
 
 def space(home: Path) -> Finding:
     """Output and samples need room."""
-    place = next(path for path in (home, *home.parents) if path.exists())
+    place = _nearest(home)
     free = shutil.disk_usage(place).free
     found = f"{text.size(free)} free"
     if free < _TOO_LITTLE:
@@ -58,3 +79,9 @@ async def leftovers(application: Application, *, clean: bool) -> Finding:
         return good("leftovers", f"removed those of {removed} runs")
     advice = "anubis doctor --clean removes them"
     return doubtful("leftovers", f"of {len(found)} runs that have ended", advice)
+
+
+def _nearest(home: Path) -> Path:
+    """The home itself, or the folder in which it would have to be made."""
+    # Not Path.exists: it fails for what is hidden in a folder of another user.
+    return next(path for path in (home, *home.parents) if os.access(path, os.F_OK))

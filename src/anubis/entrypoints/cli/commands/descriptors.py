@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from anubis.entrypoints.cli import files, terminal
+from anubis.entrypoints.cli.rendering import text
 from anubis.stages.descriptor import schema, template
 
 
@@ -21,8 +22,10 @@ def init_command(file: Path, force: bool) -> None:
 
     FILE is descriptor.toml unless you name another; an existing file is left alone.
     """
-    files.write_new(file, template.template(_benchmark(file)).encode(), force=force)
-    terminal.echo(f"wrote {file}; now: anubis run {file}\n")
+    content = template.template(_benchmark(file)).encode()
+    files.write_new(file, content, force=force, remedy="--force overwrites it")
+    name = text.printable(str(file))
+    terminal.echo(f"wrote {name}; now: anubis run {name}\n")
 
 
 def _benchmark(file: Path) -> str:

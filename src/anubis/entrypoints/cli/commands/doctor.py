@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -9,11 +10,12 @@ from collections.abc import Sequence
 
 import click
 
+from anubis.bootstrap import embedded
 from anubis.bootstrap.application import Application
 from anubis.domain.errors import AnubisError
 from anubis.entrypoints.cli import exits, options, session, terminal
 from anubis.entrypoints.cli.checks import home, libraries, machine
-from anubis.entrypoints.cli.checks.finding import Finding, Level, bad
+from anubis.entrypoints.cli.checks.finding import Finding, Level
 from anubis.entrypoints.cli.rendering import findings, shapes
 from anubis.settings import loading
 
@@ -32,7 +34,7 @@ def doctor_command(opener: session.Opener | None, clean: bool, as_json: bool) ->
     if as_json:
         terminal.echo(shapes.line({"findings": [findings.shape(one) for one in found]}))
     else:
-        terminal.echo(findings.report(found))
+        terminal.echo(findings.report(found, terminal.width()))
     return exits.UNREACHABLE if any(one.level is Level.FAIL for one in found) else 0
 
 
@@ -50,10 +52,14 @@ def _machine() -> Sequence[Finding]:
 
 
 def _home(opener: session.Opener | None, *, clean: bool) -> Sequence[Finding]:
-    settings = loading.load(os.environ)
-    outside = [home.writable(settings.home), home.space(settings.home)]
+    place = loading.home(os.environ)
+    outside = [home.writable(place), home.space(place)]
     if any(one.level is Level.FAIL for one in outside):
         return outside  # opening it would only fail in other words
+    settings, configuration = home.settings(place, os.environ)
+
+    def embedded_here() -> contextlib.AbstractAsyncContextManager[Application]:
+        return embedded.application(settings)
 
     async def inside(application: Application) -> Sequence[Finding]:
         return [
@@ -62,6 +68,6 @@ def _home(opener: session.Opener | None, *, clean: bool) -> Sequence[Finding]:
         ]
 
     try:
-        return [*outside, *session.call(opener, inside)]
+        return [*outside, configuration, *session.call(opener or embedded_here, inside)]
     except AnubisError as error:
-        return [*outside, bad("store", str(error), f"look into {settings.home}")]
+        return [*outside, configuration, home.store(settings, error)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import operator
-import sys
 from collections.abc import Callable, Sequence
 
 import click
@@ -14,7 +13,7 @@ from anubis.bootstrap.application import Application
 from anubis.domain.logline import LogLine
 from anubis.domain.observation import Stream
 from anubis.domain.run import RunId
-from anubis.entrypoints.cli import exits, following, options, session
+from anubis.entrypoints.cli import exits, following, naming, options, session, terminal
 from anubis.entrypoints.cli.rendering import output, shapes
 from anubis.ports.log_store import LogQuery
 
@@ -60,10 +59,25 @@ def logs_command(
         printer = _Printer(application, run_id, query, style)
         if follow:
             return await _follow(application, run_id, printer)
+        await _must_have(application, run_id, units)
         await printer.print_new()
         return 0
 
     return session.read(opener, work)
+
+
+async def _must_have(application: Application, run_id: RunId, units: Sequence[str]) -> None:
+    """Raise UserError for a unit that wrote and measured nothing, when others did."""
+    known = {summary.key.unit for summary in await application.store.summaries(run_id)}
+    for unit in set(units) - known:
+        last = LogQuery(units=[unit], tail=1)
+        known |= {line.unit async for line in application.logs.lines(run_id, last)}
+    if set(units) <= known:
+        return
+    everything = application.logs.lines(run_id, LogQuery())
+    known |= {line.unit async for line in everything}
+    if known:  # else it has not begun to write, and nobody can tell
+        naming.must_be_known("unit", units, known)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,6 +98,11 @@ class _Printer:
         self._query = query
         self._rendered = _rendering(style)
 
+    @property
+    def units(self) -> Sequence[str]:
+        """Those whose output is wanted; none: all."""
+        return list(self._wanted.units)
+
     async def print_new(self) -> None:
         """Print what has been stored since the last call."""
         last, pieces = self._query.after, list[bytes]()
@@ -102,8 +121,7 @@ class _Printer:
 
 def _write(pieces: list[bytes]) -> None:
     """Write many lines at once: one by one costs more than reading them."""
-    sys.stdout.buffer.write(b"".join(pieces))
-    sys.stdout.buffer.flush()
+    terminal.write(b"".join(pieces))
     pieces.clear()
 
 
@@ -128,6 +146,7 @@ async def _follow(application: Application, run_id: RunId, printer: _Printer) ->
             run = await application.store.get(run_id)
             await printer.print_new()
             if run.state.is_terminal:
+                await _must_have(application, run_id, printer.units)
                 return 0
             await asyncio.wait({interrupts.next}, timeout=_PAUSE)
             if interrupts.take():

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 import click
 
 from anubis.bootstrap.application import Application
-from anubis.domain.errors import UserError
-from anubis.domain.metric import Summary
 from anubis.domain.run import RunId
-from anubis.entrypoints.cli import options, session, terminal
+from anubis.entrypoints.cli import naming, options, session, terminal
 from anubis.entrypoints.cli.rendering import measurements, samples, shapes
-from anubis.entrypoints.cli.rendering.sparkline import sparkline
 
 
 @click.command("metrics")
@@ -48,41 +44,28 @@ async def _print_table(
 ) -> None:
     everything = await application.store.summaries(run_id)
     summaries = [one for one in everything if not names or one.key.name in names]
-    _must_be_known(names, [one.key.name for one in everything])
+    naming.must_be_known("metric", names, {one.key.name for one in everything})
     if as_json:
         shape = {"run": run_id, "metrics": [shapes.metric_shape(one) for one in summaries]}
         terminal.echo(shapes.line(shape))
     elif not summaries:
         terminal.echo("no metrics so far\n")
     else:
-        trends = {one.key: await _trend(application, run_id, one) for one in summaries}
-        terminal.echo(measurements.metrics_table(summaries, trends, indent=""))
-
-
-async def _trend(application: Application, run_id: RunId, summary: Summary) -> str:
-    _, values = await application.series.read(run_id, summary.key)
-    return sparkline(values)
+        trends = {one.key: (await application.series.read(run_id, one.key))[1] for one in summaries}
+        width = terminal.width()
+        terminal.echo(measurements.metrics_table(summaries, trends, indent="", width=width))
 
 
 async def _print_samples(application: Application, run_id: RunId, names: Sequence[str]) -> None:
     keys = await application.series.keys(run_id)
-    _must_be_known(names, [key.name for key in keys])
     units = {one.key: one.units for one in await application.store.summaries(run_id)}
+    sampled = {key.name for key in keys}
+    naming.must_be_known("metric", names, sampled | {key.name for key in units})
     terminal.echo(samples.header())
     for key in keys:
         if not names or key.name in names:
             column = await application.series.read(run_id, key)
             for page in samples.pages(key, units.get(key, ""), column):
                 terminal.echo(page)
-
-
-def _must_be_known(names: Sequence[str], known: Sequence[str]) -> None:
-    for name in names:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"it has {_enumerated(known)}"
-            raise UserError(f"the run has no metric {name!r}; {hint}")
-
-
-def _enumerated(known: Sequence[str]) -> str:
-    return ", ".join(sorted(set(known))) or "none so far"
+    for name in sorted(set(names) - sampled):
+        terminal.say(f"{name} is one number, without samples: 'anubis metrics' shows it")

@@ -20,7 +20,7 @@ from anubis.entrypoints.cli import (
     terminal,
     views,
 )
-from anubis.entrypoints.cli.rendering import shapes, states
+from anubis.entrypoints.cli.rendering import shapes, states, text
 
 
 @click.command("run")
@@ -31,7 +31,7 @@ from anubis.entrypoints.cli.rendering import shapes, states
 def run_command(opener: session.Opener | None, file: str, engine: str | None, as_json: bool) -> int:
     """Run a benchmark, show it live and print its results.
 
-    FILE is a descriptor, '-' for standard input, or the id of a run to repeat.
+    FILE is a descriptor, '-' for standard input, or a run to repeat.
 
     Ctrl-C cancels the run and waits for its end; a second Ctrl-C leaves at once, while the run
     is still being canceled. Closing the terminal cancels nothing: the run goes on, and
@@ -73,8 +73,8 @@ def submit_command(
 ) -> int:
     """Hand in a benchmark and return at once with its id.
 
-    FILE is a descriptor, '-' for standard input, or the id of a run to repeat. Only the id goes
-    to standard output. The run goes on without a service and without this terminal.
+    FILE is a descriptor, '-' for standard input, or a run to repeat. Only the id goes to
+    standard output. The run goes on without a service and without this terminal.
     """
 
     async def work(application: Application) -> int:
@@ -108,4 +108,4 @@ async def _submit(
 
 def _warn(warnings: Sequence[Problem]) -> None:
     for warning in warnings:
-        terminal.say(str(warning))
+        terminal.say(text.printable(str(warning)))

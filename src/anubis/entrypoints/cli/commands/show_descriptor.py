@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
 from anubis.bootstrap.application import Application
 from anubis.entrypoints.cli import files, options, session, terminal
-from anubis.entrypoints.cli.rendering import shapes
+from anubis.entrypoints.cli.rendering import shapes, text
 
 
 @click.command("show-descriptor")
@@ -26,12 +25,11 @@ def show_descriptor_command(
         run_id = await application.store.resolve(run)
         document = await application.store.document(run_id)
         if write is not None:
-            files.write_new(write, document.content)
-            terminal.echo(f"{write}\n")
+            files.write_new(write, document.content, remedy="choose another name")
+            terminal.echo(f"{text.printable(str(write))}\n")
         elif as_json:
             terminal.echo(shapes.line(shapes.document_shape(run_id, document)))
         else:
-            sys.stdout.buffer.write(document.content)
-            sys.stdout.buffer.flush()
+            terminal.write(document.content)
 
     session.read(opener, work)

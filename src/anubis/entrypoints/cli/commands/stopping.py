@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from anubis.bootstrap.application import Application
-from anubis.domain.run import Run
+from anubis.domain.run import Run, RunId
 from anubis.entrypoints.cli import options, session, terminal
 from anubis.entrypoints.cli.rendering import shapes
 
@@ -27,14 +27,18 @@ def cancel_command(
     """
 
     async def work(application: Application) -> None:
-        found = [await application.store.resolve(one) for one in runs]
-        for run_id in found:
+        for run_id in await _found(application, runs):
             run = await application.cancel(run_id, by=session.person())
             if wait:
                 run = await _ended(application, run)
             _report(application, run, as_json=as_json)
 
     session.call(opener, work)
+
+
+async def _found(application: Application, runs: Sequence[str]) -> list[RunId]:
+    """Each run meant, once, before anything is done: a later name may mean another run then."""
+    return list(dict.fromkeys([await application.store.resolve(one) for one in runs]))
 
 
 async def _ended(application: Application, run: Run) -> Run:
@@ -62,8 +66,7 @@ def purge_command(opener: session.Opener | None, runs: Sequence[str]) -> None:
     """
 
     async def work(application: Application) -> None:
-        found = [await application.store.resolve(one) for one in runs]
-        for run_id in found:
+        for run_id in await _found(application, runs):
             await application.purge(run_id, by=session.person())
             terminal.echo(f"{run_id} purged\n")
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import click
 
-from anubis.domain.errors import DescriptorInvalid, UserError
+from anubis.domain.errors import DescriptorInvalid
 from anubis.domain.problem import Problem
 from anubis.entrypoints.cli import documents, exits, options, terminal
+from anubis.entrypoints.cli.documents import Unreadable
 from anubis.entrypoints.cli.rendering import problems, shapes
 from anubis.entrypoints.cli.rendering.problems import Verdict
 from anubis.stages.descriptor import parsing
@@ -35,13 +36,18 @@ def _check(name: str) -> Verdict:
         parsed = parsing.parse(documents.read(name))
     except DescriptorInvalid as error:
         return Verdict(file=name, is_valid=False, problems=error.problems)
-    except UserError as error:  # cannot be read: the other files still get their answer
+    except Unreadable as error:  # cannot be read: the other files still get their answer
         return Verdict(file=name, is_valid=False, problems=(_unreadable(name, error),))
     return Verdict(file=name, is_valid=True, problems=parsed.warnings)
 
 
-def _unreadable(name: str, error: UserError) -> Problem:
-    found = str(error).removeprefix(f"{name}: ")
+def _unreadable(name: str, error: Unreadable) -> Problem:
     return Problem(
-        file=name, line=1, column=1, field="", found=f"a file that {found}", expected="a descriptor"
+        file=name,
+        line=1,
+        column=1,
+        field="",
+        found=error.found,
+        expected="a descriptor",
+        hint=error.hint,
     )

@@ -20,12 +20,13 @@ def status(
     events: Sequence[Event],
     now: datetime,
     environment: Sequence[tuple[str, str]] = (),
+    width: int | None = None,
 ) -> str:
     """Where a run stands, its facts, the environment it has or had, and its story."""
     facts = [
         ("run", run.id),
         ("engine", run.engine),
-        ("submitted", _when(run.submitted_at, now) + f" by {text.printable(run.submitter)}"),
+        ("submitted", _when(run.submitted_at, now) + f" by {run.submitter}"),
         ("started", _when(run.started_at, now)),
         ("ended", _when(run.ended_at, now)),
         ("cancel", _when(run.cancel_requested_at, now)),
@@ -34,8 +35,8 @@ def status(
         ("descriptor", f"sha256 {run.descriptor_sha[:12]}"),
         *environment,
     ]
-    parts = [*_head(run, now), "", *_facts(facts), ""]
-    parts += [*_story(events), "", *_next(run, Hints.STATUS)]
+    parts = [*_head(run, now, width), "", *_facts(facts, width), ""]
+    parts += [*_story(events, width), "", *_next(run, Hints.STATUS, width)]
     return _page(parts)
 
 
@@ -45,26 +46,39 @@ def results(
     now: datetime,
     warnings: Sequence[Event] = (),
     tail: Sequence[LogLine] = (),
+    width: int | None = None,
 ) -> str:
     """How a run ended, what to know about it, what it measured, and where to look next.
 
     A run that did not succeed shows the last lines of its outcome instead of ``tail``.
     """
     shown = measurements.telling(summaries)
-    parts = [*_head(run, now), *_last_lines(run), "", *_warnings(warnings), ""]
+    parts = [*_head(run, now, width), *_last_lines(run), "", *_warnings(warnings, width), ""]
     if shown:
-        parts += [measurements.metrics_table(shown).rstrip("\n"), ""]
+        parts += [measurements.metrics_table(shown, width=width).rstrip("\n"), ""]
     elif run.state.is_terminal:
         parts += ["  no metrics were reported", ""]
     if tail and not _last_lines(run):
         parts += [output.excerpt(tail).rstrip("\n"), ""]
-    return _page([*parts, *_next(run, Hints.RESULTS)])
+    return _page([*parts, *_next(run, Hints.RESULTS, width)])
 
 
 def event_line(event: Event) -> str:
     """One event: time of day, what sort, and the sentence."""
+    [line] = _event_lines(event, None, indent="")
+    return line
+
+
+def _event_lines(event: Event, width: int | None, *, indent: str) -> list[str]:
     at = painted(Cell(text=event.at.astimezone().strftime("%H:%M:%S"), dim=True))
-    return f"{at}  {_sort(event)}  {text.printable(event.message)}"
+    after = f"{indent}{at}  {_sort(event)}  "
+    message = text.printable(event.message)
+    return text.hanging(message, width, after=after, indent=" " * _hang(width, 21 + len(indent)))
+
+
+def _hang(width: int | None, column: int) -> int:
+    """Where lines go on: below their first one, unless that leaves too little room."""
+    return column if width is None or width >= 60 else 4
 
 
 class Hints:
@@ -86,13 +100,16 @@ def _sort(event: Event) -> str:
     return f"{word:<9}"
 
 
-def _story(events: Sequence[Event]) -> list[str]:
-    return [f"  {event_line(event)}" for event in events]
+def _story(events: Sequence[Event], width: int | None) -> list[str]:
+    return [line for event in events for line in _event_lines(event, width, indent="  ")]
 
 
-def _head(run: Run, now: datetime) -> list[str]:
-    reason = [f"  {text.printable(run.outcome.reason)}"] if run.outcome else []
-    return [states.headline(run, now), *reason]
+def _head(run: Run, now: datetime, width: int | None) -> list[str]:
+    headline = states.headline(run, now, width)
+    if run.outcome is None:
+        return [headline]
+    reason = text.printable(run.outcome.reason)
+    return [headline, *text.hanging(reason, width, after="  ", indent="  ")]
 
 
 def _last_lines(run: Run) -> list[str]:
@@ -102,28 +119,41 @@ def _last_lines(run: Run) -> list[str]:
     return ["", *(f"  {bar} {text.printable(line)}" for line in run.outcome.last_lines)]
 
 
-def _warnings(warnings: Sequence[Event]) -> list[str]:
+def _warnings(warnings: Sequence[Event], width: int | None) -> list[str]:
     mark = painted(Cell(text="!", colour="yellow", bold=True))
-    return [f"  {mark} {text.printable(event.message)}" for event in warnings]
-
-
-def _facts(facts: Sequence[tuple[str, str]]) -> list[str]:
     return [
-        f"  {painted(Cell(text=f'{name:<10}', dim=True))}  {value}"
-        for name, value in facts
-        if value
+        line
+        for event in warnings
+        for line in text.hanging(
+            text.printable(event.message), width, after=f"  {mark} ", indent="    "
+        )
     ]
 
 
-def _next(run: Run, hints: Sequence[tuple[str, str]]) -> list[str]:
+def _facts(facts: Sequence[tuple[str, str]], width: int | None) -> list[str]:
+    return [
+        line
+        for name, value in facts
+        if value
+        for line in text.hanging(
+            text.printable(value),
+            width,
+            after=f"  {painted(Cell(text=f'{name:<10}', dim=True))}  ",
+            indent=" " * _hang(width, 14),
+        )
+    ]
+
+
+def _next(run: Run, hints: Sequence[tuple[str, str]], width: int | None) -> list[str]:
+    """Commands to call next; what they show, or one of them, is left out without room."""
     if not run.state.is_terminal:
         hints = Hints.ACTIVE
     calls = [_call(run, command) for command, _ in hints]
     cells = max(map(len, calls))
-    return [
-        painted(Cell(text=f"  {call:<{cells}}  {shows}", dim=True))
-        for call, (_, shows) in zip(calls, hints, strict=True)
-    ]
+    lines = [f"  {call:<{cells}}  {shows}" for call, (_, shows) in zip(calls, hints, strict=True)]
+    if width is not None and max(map(len, lines)) > width:
+        lines = [f"  {call}" for call in calls if len(call) + 2 <= width]
+    return [painted(Cell(text=line, dim=True)) for line in lines]
 
 
 def _call(run: Run, command: str) -> str:

@@ -1,4 +1,4 @@
-"""Text in columns, with or without colour."""
+"""Text in columns, with or without colour, cut to fit a terminal."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import click
 
 from anubis.entrypoints.cli.rendering import text
+
+_GAP = 2  # cells between two columns
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,28 +24,97 @@ class Cell:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Column:
-    """A title, and on which side the texts are flush."""
+    """A title, on which side the texts are flush, and what happens where there is little room.
+
+    Names may be shortened, values never: a number that is cut is a wrong number.
+    """
 
     title: str
     right: bool = False
+    shortens_to: int | None = None  #: cells that should remain; None: it is always whole
+    leaves: int | None = None  #: lower numbers go first; None: it always stays
 
 
-def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], indent: str = "") -> str:
-    """A header line and the rows, two spaces apart. Ends with a newline."""
+Row = Sequence[Cell]
+
+
+def table(
+    columns: Sequence[Column], rows: Sequence[Row], indent: str = "", width: int | None = None
+) -> str:
+    """A header line and the rows, two spaces apart. Ends with a newline.
+
+    With a ``width``, no line is longer: names are shortened as far as they remain readable, then
+    columns leave, then names are shortened further.
+    """
     header = [Cell(text=column.title, dim=True) for column in columns]
     lines = [header, *rows]
-    widths = [max(text.width(line[index].text) for line in lines) for index in range(len(columns))]
+    widths = _widths(columns, lines)
+    if width is not None:
+        room = width - text.width(indent)
+        kept = _kept(columns, widths, room)
+        columns = [columns[index] for index in kept]
+        lines = [[line[index] for index in kept] for line in lines]
+        widths = _squeezed(columns, [widths[index] for index in kept], room)
+        lines = [_shortened(line, columns, widths) for line in lines]
     return "".join(indent + _line(line, columns, widths) + "\n" for line in lines)
 
 
-def _line(cells: Sequence[Cell], columns: Sequence[Column], widths: Sequence[int]) -> str:
+def needed(columns: Sequence[Column], rows: Sequence[Row]) -> int:
+    """Cells that a table would like to have."""
+    header = [Cell(text=column.title) for column in columns]
+    return _total(_widths(columns, [header, *rows]))
+
+
+def _widths(columns: Sequence[Column], lines: Sequence[Row]) -> list[int]:
+    return [max(text.width(line[index].text) for line in lines) for index in range(len(columns))]
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def _kept(columns: Sequence[Column], widths: Sequence[int], room: int) -> list[int]:
+    """Which columns stay, if those that shorten do so to the length that remains readable."""
+    least = [
+        cells if column.shortens_to is None else min(cells, column.shortens_to)
+        for column, cells in zip(columns, widths, strict=True)
+    ]
+    kept = list(range(len(columns)))
+    leaving = [index for index in kept if columns[index].leaves is not None]
+    for index in sorted(leaving, key=lambda one: columns[one].leaves or 0):
+        if _total([least[one] for one in kept]) <= room:
+            break
+        kept.remove(index)
+    return kept
+
+
+def _squeezed(columns: Sequence[Column], widths: Sequence[int], room: int) -> list[int]:
+    """Take what is missing from the columns that shorten, and leave each one cell at least."""
+    squeezed = list(widths)
+    for index, column in enumerate(columns):
+        if column.shortens_to is not None:
+            excess = max(0, _total(squeezed) - room)
+            squeezed[index] = max(1, squeezed[index] - excess)
+    return squeezed
+
+
+def _shortened(line: Row, columns: Sequence[Column], widths: Sequence[int]) -> Row:
+    return [
+        cell
+        if column.shortens_to is None
+        else dataclasses.replace(cell, text=text.shortened(cell.text, cells))
+        for cell, column, cells in zip(line, columns, widths, strict=True)
+    ]
+
+
+def _line(cells: Row, columns: Sequence[Column], widths: Sequence[int]) -> str:
     parts = []
     for index, (cell, column, cells_wide) in enumerate(zip(cells, columns, widths, strict=True)):
         padding = " " * (cells_wide - text.width(cell.text))
         is_last = index == len(columns) - 1
         before, after = (padding, "") if column.right else ("", "" if is_last else padding)
         parts.append(before + painted(cell) + after)
-    return "  ".join(parts).rstrip()
+    return (" " * _GAP).join(parts).rstrip()
 
 
 def painted(cell: Cell) -> str:

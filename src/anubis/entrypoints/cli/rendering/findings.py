@@ -14,7 +14,9 @@ _LOOKS: Mapping[Level, tuple[str, str]] = {
     Level.WARN: ("!", "yellow"),
     Level.FAIL: ("✘", "red"),
 }
-_NAME = 14
+_MARK, _NAME = 8, 14
+_NARROW = 60
+"""Cells of a terminal where lines that go on may not keep to their column."""
 
 
 class FindingShape(TypedDict):
@@ -26,9 +28,9 @@ class FindingShape(TypedDict):
     advice: str
 
 
-def report(findings: Sequence[Finding]) -> str:
-    """One line per finding; advice below it."""
-    lines = [line for finding in findings for line in _lines(finding)]
+def report(findings: Sequence[Finding], width: int | None = None) -> str:
+    """A finding a line, advice below it; long ones go on in a line of their own."""
+    lines = [line for finding in findings for line in _lines(finding, width)]
     return "".join(f"{line}\n" for line in [*lines, "", _verdict(findings)])
 
 
@@ -39,12 +41,16 @@ def shape(finding: Finding) -> FindingShape:
     )
 
 
-def _lines(finding: Finding) -> list[str]:
+def _lines(finding: Finding, width: int | None) -> list[str]:
     symbol, colour = _LOOKS[finding.level]
     mark = painted(Cell(text=f"{symbol} {finding.level:<4}", colour=colour))
-    lines = [f"{mark}  {finding.name:<{_NAME}}{text.printable(finding.found)}"]
+    indent = " " * (_MARK if width is not None and width < _NARROW else _MARK + _NAME)
+    found = text.printable(finding.found)
+    lines = text.hanging(found, width, after=f"{mark}  {finding.name:<{_NAME}}", indent=indent)
     if finding.advice:
-        lines.append(f"        {'':<{_NAME}}{painted(Cell(text='→ ' + finding.advice, dim=True))}")
+        advice = text.printable(finding.advice)
+        parts = text.hanging(advice, width, after=f"{indent}→ ", indent=f"{indent}  ")
+        lines += [painted(Cell(text=part, dim=True)) for part in parts]
     return lines
 
 

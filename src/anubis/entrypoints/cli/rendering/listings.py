@@ -14,32 +14,29 @@ from anubis.entrypoints.cli.rendering.columns import Cell, Column, table
 _COLUMNS = (
     Column(title="run"),
     Column(title="state"),
-    Column(title="benchmark"),
-    Column(title="engine"),
-    Column(title="submitted"),
-    Column(title="took", right=True),
+    Column(title="benchmark", shortens_to=12),
+    Column(title="engine", leaves=1),
+    Column(title="submitted", leaves=3),
+    Column(title="took", right=True, leaves=2),
 )
-
-_OTHERS = 66
-"""Cells that the other columns need, with the spaces between them."""
 
 
 def runs_table(runs: Sequence[Run], now: datetime, *, width: int | None) -> str:
     """The runs in the order given, cut to a terminal of this width; whole without one."""
     if not runs:
         return "no runs\n"
-    return table(_COLUMNS, [_row(run, now, width=width) for run in runs])
+    is_short = width is not None
+    return table(_COLUMNS, [_row(run, now, is_short=is_short) for run in runs], width=width)
 
 
-def _row(run: Run, now: datetime, *, width: int | None) -> list[Cell]:
-    benchmark = text.printable(run.benchmark)
+def _row(run: Run, now: datetime, *, is_short: bool) -> list[Cell]:
     state = f"{states.symbol(run.state)} {run.state}"
     took = text.duration(run.elapsed(now)) if run.started_at else ""
     return [
-        Cell(text=states.short(run.id) if width else run.id),
+        Cell(text=states.short(run.id) if is_short else run.id),
         Cell(text=state, colour=states.colour(run.state)),
-        Cell(text=text.shortened(benchmark, max(8, width - _OTHERS)) if width else benchmark),
-        Cell(text=run.engine),
+        Cell(text=text.printable(run.benchmark)),
+        Cell(text=text.printable(run.engine)),
         Cell(text=text.age(run.submitted_at, now)),
         Cell(text=took),
     ]

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from anubis.domain.metric import MetricKey, MetricSource, Summary
@@ -16,8 +15,10 @@ from anubis.entrypoints.cli.rendering import measurements, states, text
 from anubis.entrypoints.cli.rendering.sparkline import sparkline
 
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-_FRAME_LINES = 4  # headline, output, hint, and the cursor's own line
-_TREND_CELLS = 16
+_FRAME_LINES = 3  # headline, output, and the cursor's own line
+_INDENT, _GAP = 2, 2
+_TREND_CELLS, _SHORTEST_TREND = 16, 4
+_READABLE = 12  # cells of a name that may be shortened for the sake of the id
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,26 +36,29 @@ class Scene:
 
 def frame(scene: Scene, *, width: int, height: int) -> RenderableType:
     """Draw a scene into so many cells and lines."""
-    room = max(1, height - _FRAME_LINES)
-    parts: list[RenderableType] = [_headline(scene, width)]
-    if measurements.telling(scene.summaries):
-        parts.append(_metrics(scene, room))
+    notice = text.hanging(scene.notice, width, after="  ", indent="  ")
+    parts = [_headline(scene, width)]
+    parts += _metrics(scene, width, room=max(1, height - _FRAME_LINES - len(notice)))
     if scene.last_line:
         line = text.shortened(text.printable(scene.last_line), max(10, width - 5))
         parts.append(Text.assemble(("  › ", "cyan"), (line, "dim")))
-    parts.append(Text(f"  {scene.notice}", style="dim italic", no_wrap=True, overflow="ellipsis"))
+    parts += [Text(line, style="dim italic") for line in notice]
     return Group(*parts)
 
 
 def _headline(scene: Scene, width: int) -> Text:
+    """State, name and time; the id where there is room for it besides."""
     run = scene.run
-    name = text.shortened(text.printable(run.benchmark), max(8, width - 46))
-    line = Text(no_wrap=True, overflow="ellipsis")
-    line.append(f"{_symbol(scene)} {run.state}", style=f"bold {states.colour(run.state)}")
+    state, time = f"{_symbol(scene)} {run.state}", f"  {_stopwatch(scene)}"
+    room = width - text.width(state) - 2 - text.width(time)
+    name, run_id = text.printable(run.benchmark), f"  {states.short(run.id)}"
+    has_id = room - len(run_id) >= min(text.width(name), _READABLE)
+    name = text.shortened(name, max(1, room - len(run_id) * has_id))
+    line = Text(no_wrap=True)
+    line.append(state, style=f"bold {states.colour(run.state)}")
     line.append(f"  {name}", style="bold")
-    line.append(f"  {_stopwatch(scene)}")
-    line.append(f"  {states.short(run.id)}", style="dim")
-    return line
+    line.append(time)
+    return line.append(run_id, style="dim") if has_id else line
 
 
 def _symbol(scene: Scene) -> str:
@@ -69,29 +73,37 @@ def _stopwatch(scene: Scene) -> str:
     return text.clock(span)
 
 
-def _metrics(scene: Scene, room: int) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True, justify="right")
-    table.add_column(no_wrap=True)
+def _metrics(scene: Scene, width: int, *, room: int) -> list[Text]:
+    """A line per metric: values are whole, names are shortened, and the course goes first."""
     ordered = measurements.ordered(measurements.telling(scene.summaries))
     shown = ordered if len(ordered) <= room else ordered[: room - 1]
     with_unit = measurements.several_units(scene.summaries)
-    for summary in shown:
+    labels = [measurements.label(one, with_unit=with_unit) for one in shown]
+    values = [measurements.value(one, one.last) for one in shown]
+    value_cells = max(map(text.width, values), default=0)
+    left = width - _INDENT - _GAP - value_cells
+    label_cells = max(1, min(left, max(map(text.width, labels), default=0)))
+    trend_cells = min(_TREND_CELLS, left - label_cells - _GAP)
+    lines = []
+    for summary, label, value in zip(shown, labels, values, strict=True):
         is_resource = summary.key.source is MetricSource.RESOURCE
-        label = Text(f"  {measurements.label(summary, with_unit=with_unit)}")
-        value = Text(measurements.value(summary, summary.last), style="" if is_resource else "bold")
-        trend = Text(_trend(scene, summary.key), style="cyan")
-        table.add_row(label, value, trend, style="dim" if is_resource else "")
+        name = text.shortened(label, label_cells)
+        padding = " " * (label_cells - text.width(name) + _GAP + value_cells - text.width(value))
+        line = Text(f"{'':{_INDENT}}{name}{padding}", no_wrap=True)
+        line.append(value, style="" if is_resource else "bold")
+        line.append(f"{'':{_GAP}}{_trend(scene, summary.key, trend_cells)}", style="cyan")
+        line.rstrip()
+        line.stylize("dim" if is_resource else "")
+        lines.append(line)
     if len(shown) < len(ordered):
-        table.add_row(Text(f"  … {len(ordered) - len(shown)} more"), "", "", style="dim")
-    return table
+        lines.append(Text(f"{'':{_INDENT}}… {len(ordered) - len(shown)} more", style="dim"))
+    return lines
 
 
-def _trend(scene: Scene, key: MetricKey) -> str:
+def _trend(scene: Scene, key: MetricKey, cells: int) -> str:
     values = scene.trends.get(key, ())
-    # A flat line says nothing and would draw the eye.
-    return sparkline(values, _TREND_CELLS) if len(set(values)) > 1 else ""
+    # A flat line says nothing and would draw the eye; a few blocks say nothing either.
+    return sparkline(values, cells) if len(set(values)) > 1 and cells >= _SHORTEST_TREND else ""
 
 
 class Trends:

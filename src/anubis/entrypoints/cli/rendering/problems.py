@@ -44,12 +44,12 @@ def shape(verdict: Verdict) -> VerdictShape:
 
 
 def _summary(verdict: Verdict) -> str:
-    count = len(verdict.problems)
+    count, name = len(verdict.problems), text.printable(verdict.file)
     if verdict.is_valid:
         notes = f", {_counted(count, 'old spelling')}" if count else ""
-        return f"{verdict.file}: valid{notes}"
+        return f"{name}: valid{notes}"
     errors = sum(problem.severity is Severity.ERROR for problem in verdict.problems)
-    return f"{verdict.file}: not valid, {_counted(errors, 'error')}"
+    return f"{name}: not valid, {_counted(errors, 'error')}"
 
 
 def _counted(count: int, noun: str) -> str:

@@ -40,11 +40,13 @@ def short(run_id: RunId) -> str:
     return run_id[:_SHORT]
 
 
-def headline(run: Run, now: datetime) -> str:
+def headline(run: Run, now: datetime, width: int | None = None) -> str:
     """State, benchmark and time in one line: ``✔ SUCCEEDED  hello-world in 9.8 s``."""
     state = Cell(text=f"{symbol(run.state)} {run.state}", colour=colour(run.state), bold=True)
-    name = painted(Cell(text=text.printable(run.benchmark), bold=True))
-    return f"{painted(state)}  {name}{_time(run, now)}"
+    name, time = text.printable(run.benchmark), _time(run, now)
+    if width is not None:
+        name = text.shortened(name, max(1, width - text.width(state.text) - 2 - text.width(time)))
+    return f"{painted(state)}  {painted(Cell(text=name, bold=True))}{time}"
 
 
 def _time(run: Run, now: datetime) -> str:

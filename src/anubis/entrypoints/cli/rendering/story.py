@@ -37,12 +37,16 @@ class Story:
 
 def newest_values(summaries: Sequence[Summary]) -> str:
     """The newest value of each of the user's metrics: ``loss=0.23  accuracy=0.91``."""
-    own = [one for one in summaries if one.key.source is not MetricSource.RESOURCE]
+    own = [
+        one
+        for one in measurements.ordered(summaries)
+        if one.key.source is not MetricSource.RESOURCE
+    ]
     with_unit = measurements.several_units(own)
     return "  ".join(_value(summary, with_unit=with_unit) for summary in own)
 
 
 def _value(summary: Summary, *, with_unit: bool) -> str:
     unit = f"{summary.key.unit}/" if with_unit else ""
-    name = text.printable(f"{unit}{summary.key.name}")
-    return f"{name}={text.amount(summary.last, summary.units)}"
+    amount = text.amount(summary.last, summary.units)
+    return text.printable(f"{unit}{summary.key.name}={amount}")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
 import unicodedata
 from datetime import datetime, timedelta
+
+import click
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
@@ -84,6 +88,15 @@ def _safe(character: str) -> str:
     return "·" if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn") else character
 
 
+def naturally(name: str) -> list[tuple[int, str]]:
+    """A key that sorts names as people do: ``step2`` before ``step10``."""
+    # Digits by length, then by themselves: int() refuses numbers of thousands of digits.
+    parts = re.split("([0-9]+)", name)
+    numbers = [(len(one.lstrip("0")), one.lstrip("0")) for one in parts[1::2]]
+    words = [(0, one) for one in parts[0::2]]
+    return [part for pair in itertools.zip_longest(words, numbers) for part in pair if part]
+
+
 def width(text: str) -> int:
     """How many terminal cells a text takes."""
     return sum(_cells(character) for character in text)
@@ -106,3 +119,38 @@ def shortened(text: str, cells: int) -> str:
             break
         kept.append(character)
     return "".join(kept) + "…"
+
+
+def hanging(text: str, cells: int | None, *, after: str = "", indent: str = "") -> list[str]:
+    """A text in lines of so many cells, broken between words; one line when None.
+
+    ``after`` is what the first line begins with (its own colours do not count), ``indent`` what
+    the others do. A word that is longer than a line is cut, so that nothing is lost.
+    """
+    if cells is None:
+        return [after + text]
+    lines, line, room = list[str](), after, cells - width(click.unstyle(after))
+    whole = max(1, cells - width(indent))
+    words, is_fresh = text.split(" ")[::-1], True
+    while words:
+        word = words.pop()
+        needed = width(word) + (0 if is_fresh else 1)
+        if needed <= room:
+            line, room, is_fresh = line + ("" if is_fresh else " ") + word, room - needed, False
+            continue
+        if is_fresh and width(word) > whole:
+            head = _head(word, room)
+            line, word = line + head, word[len(head) :]
+        lines, line, room, is_fresh = [*lines, line.rstrip()], indent, whole, True
+        words.append(word)
+    return [*lines, line]
+
+
+def _head(word: str, cells: int) -> str:
+    """As many characters of a word as fit, at least one."""
+    used = 0
+    for index, character in enumerate(word):
+        used += _cells(character)
+        if used > cells and index:
+            return word[:index]
+    return word
