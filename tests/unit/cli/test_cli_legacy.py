@@ -24,6 +24,12 @@ RUN = "0190a2b4-0000-7000-8000-000000000000"
         ("--status", [["status"]]),
         (f"--status {RUN}", [["status", RUN]]),
         (f"--status {RUN} --watch", [["watch", RUN]]),
+        (f"--status --watch {RUN}", [["watch", RUN]]),
+        (f"--watch {RUN} --status", [["watch", RUN]]),
+        (f"--watch {RUN}", [["watch", RUN]]),
+        (f"--status --verbose {RUN}", [["status", RUN]]),
+        ("--submit --watch f.toml", [["submit", "f.toml", "--watch"]]),
+        (f"--purge --verbose {RUN}", [["purge", RUN]]),
         ("--status --tail --sync-data", [["status"]]),
         ("--watch", [["watch"]]),
         ("--results", [["logs", "--stream", "stdout"]]),
@@ -84,6 +90,8 @@ def test_a_flag_about_a_service_is_declined_by_name(flag: str) -> None:
         ("--verbose", "nothing to do"),
         ("--history f.toml", "'f.toml' follows no flag"),
         ("--submit a --submit b", "give it once"),
+        ("--status a --watch b", "--watch: 'b' is one name too many"),
+        ("--watch a --purge", "--purge: a value is missing"),
     ],
 )
 def test_a_mistake_is_explained(line: str, message: str) -> None:

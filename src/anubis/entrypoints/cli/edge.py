@@ -64,10 +64,10 @@ def _run_flags(arguments: Sequence[str]) -> int:
 
 def undelivered(error: OSError) -> int:
     """The exit code after stdout took no answer; why is said, unless its reader went away."""
-    terminal.forget()
     if isinstance(error, BrokenPipeError):
+        terminal.forget()
         return lazy.PIPE_CLOSED
-    return _explain(terminal.OutputLost(f"the output could not be written: {error.strerror}"))
+    return _explain(terminal.lost(error))
 
 
 def _show(error: click.ClickException) -> int:

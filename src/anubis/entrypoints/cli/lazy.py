@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import traceback
 from typing import Any
 
 import click
@@ -64,12 +65,17 @@ class LazyGroup(click.Group):
         except BrokenPipeError:
             terminal.forget()
             raise click.exceptions.Exit(PIPE_CLOSED) from None
-        except (
-            OSError
-        ):  # click's own pages: what is still unwritten tells whether stdout is to blame
-            terminal.flush()
+        except OSError as error:
+            if _was_printing(error):
+                raise terminal.lost(error) from error
             raise
         return result
+
+
+def _was_printing(error: OSError) -> bool:
+    """Whether click failed to print a page of its own, which does not pass through ``terminal``."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return frames[-1].f_code is click.echo.__code__
 
 
 def _hint(word: str, verbs: list[str]) -> str:

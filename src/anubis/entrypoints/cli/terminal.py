@@ -59,8 +59,13 @@ def delivering() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        forget(_STDOUT)
-        raise OutputLost(f"the output could not be written: {error.strerror}") from error
+        raise lost(error) from error
+
+
+def lost(error: OSError) -> OutputLost:
+    """Give up on stdout, and the error that says why."""
+    forget(_STDOUT)
+    return OutputLost(f"the output could not be written: {error.strerror}")
 
 
 def say(text: str) -> None:

@@ -31,7 +31,8 @@ class FindingShape(TypedDict):
 def report(findings: Sequence[Finding], width: int | None = None) -> str:
     """A finding a line, advice below it; long ones go on in a line of their own."""
     lines = [line for finding in findings for line in _lines(finding, width)]
-    return "".join(f"{line}\n" for line in [*lines, "", _verdict(findings)])
+    verdict = text.hanging(_verdict(findings), width)
+    return "".join(f"{line}\n" for line in [*lines, "", *verdict])
 
 
 def shape(finding: Finding) -> FindingShape:
