@@ -129,7 +129,19 @@ class Worker:
             limit=limit,
             urgent_only=urgent_only,
         )
-        return [run for run in runs if run.id not in self._in_hand]
+        return [run for run in runs if await self._is_free(run.id)]
+
+    async def _is_free(self, run_id: RunId) -> bool:
+        """Whether we may start something with a run that the store has just given us.
+
+        One that we carry was only lent to us again: its lease had ended before we renewed it. One
+        that we are bringing to the queue is as good as there; nobody else would take it up.
+        """
+        if run_id in self._carried:
+            return False
+        if entry := self._in_hand.get(run_id):
+            await asyncio.wait([entry[1]])
+        return True
 
     def _carry(self, run: Run) -> None:
         carrier = Carrier(run, self._shop)

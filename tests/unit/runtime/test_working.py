@@ -24,6 +24,7 @@ from anubis.domain.observation import EndCause, Stream
 from anubis.domain.plan import Limits, Plan, Unit
 from anubis.domain.run import Run, RunId, RunState, WorkerId
 from anubis.ports.log_store import LogQuery
+from anubis.ports.run_store import Step
 from anubis.runtime.carrying import Workshop
 from anubis.runtime.supervising import Supervisor
 from anubis.runtime.working import Worker
@@ -349,4 +350,28 @@ async def test_a_run_purged_at_the_moment_it_ends_disturbs_nobody() -> None:
         await asyncio.sleep(0.1)
         engine.may_forget.set()
         second = await shop.submit()
+        await shop.reach(second, RunState.SUCCEEDED)
+
+
+class SlowToAnswer(MemoryRunStore):
+    """A store whose answer that a run is queued comes late, as that of a busy disk may."""
+
+    async def apply(self, worker: WorkerId, step: Step) -> Run:
+        run = await super().apply(worker, step)
+        if run.state is RunState.QUEUED:
+            await asyncio.sleep(0.5)
+        return run
+
+
+async def test_a_run_that_gets_a_slot_while_it_is_being_queued_is_not_forgotten() -> None:
+    """Its lease is given back and taken again before the task that queued it has heard of it."""
+    scripts = iter([ENDLESS, Script()])
+    shop = Shop(lambda _: next(scripts))
+    shop.store = SlowToAnswer()
+    first, second = await shop.submit(), await shop.submit()
+    async with shop.worker(slots=1):
+        await shop.reach(second, RunState.QUEUED)
+        await shop.store.request_cancel(first, now=shop.clock.now(), by="tests")
+        shop.bus.wake()
+        await shop.reach(first, RunState.CANCELED)
         await shop.reach(second, RunState.SUCCEEDED)
