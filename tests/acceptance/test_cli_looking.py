@@ -7,6 +7,7 @@ import io
 import json
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -71,7 +72,9 @@ def test_logs_are_searched_and_cut(shared_home: Home, ids: list[str]) -> None:
     assert found == "199998\n199999\n"
     assert shared_home.ask("logs", ids[2], "--grep", "no such text") == ""
     assert shared_home.ask("logs", "--tail", "2") == "199999\n200000\n"
-    assert shared_home.ask("logs", "--unit", "nobody") == ""
+    nobody = shared_home.call("logs", "--unit", "nobody")
+    assert (nobody.returncode, nobody.stdout) == (2, b"")
+    assert b"it has benchmark" in nobody.stderr
     stamped = shared_home.ask("logs", ids[0], "--timestamps", "--grep", "epoch 2")
     assert stamped.endswith("Z epoch 2 loss=0.2\n")
 
@@ -166,6 +169,40 @@ def test_a_closed_pipe_is_quiet_everywhere(
     os.close(writer)
     assert result.returncode == 141
     assert result.stderr == b""
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["list"], ["logs"], ["run", "good.toml"], ["run", "--help"], ["schema"]]
+)
+def test_a_full_disk_behind_our_output_is_said_plainly(
+    shared_home: Home, ids: list[str], words: list[str]
+) -> None:
+    with Path("/dev/full").open("wb") as full:
+        result = subprocess.run(
+            [ANUBIS, *words],
+            env=shared_home.environment,
+            cwd=shared_home.folder,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=PATIENCE,
+        )
+    assert result.returncode == 3
+    said = b"anubis: the output could not be written: No space left on device\n"
+    assert result.stderr == said
+    if "good.toml" in words:  # leave the home as the other tests expect it
+        shared_home.call("watch")
+        shared_home.ask("purge", "last")
+
+
+@pytest.mark.parametrize("words", [["status", "--nonsense"], ["--nonsense"], ["status", "zzz"]])
+def test_bad_usage_stays_bad_usage_when_nobody_reads_our_remarks(
+    shared_home: Home, ids: list[str], words: list[str]
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = subprocess.run([ANUBIS, *words], env=shared_home.environment, stderr=writer)
+    os.close(writer)
+    assert result.returncode == 2
 
 
 def test_a_terminal_without_our_characters_gets_others(shared_home: Home, ids: list[str]) -> None:
