@@ -105,6 +105,10 @@ class _Printer:
 
     async def print_new(self) -> None:
         """Print what has been stored since the last call."""
+        if self._query.tail == 0:  # nothing of what is there, but all that comes
+            newest = self._application.logs.lines(self._run_id, LogQuery(tail=1))
+            self._query = LogQuery(after=max([line.number async for line in newest], default=0))
+            return
         last, pieces = self._query.after, list[bytes]()
         is_filtered = self._query is self._wanted
         async for line in self._application.logs.lines(self._run_id, self._query):
@@ -135,7 +139,7 @@ def _matches(line: LogLine, query: LogQuery) -> bool:
     return (
         (not query.units or line.unit in query.units)
         and (not query.streams or line.stream in query.streams)
-        and query.contains.encode() in line.text
+        and query.contains.encode("utf-8", "surrogateescape") in line.text
     )
 
 
