@@ -20,8 +20,11 @@ from anubis.domain.run import RunState
 from anubis.settings.model import Settings
 from bench import installation
 
-BATCH = 100
-BATCHES = 5
+BATCH = 400
+"""Long enough that filling the slots at its start and emptying them at its end count for little:
+the goal is a rate that can be kept up."""
+
+BATCHES = 3
 SLOTS = 16
 SUBMITTERS = 16
 CORES = 2
