@@ -101,7 +101,10 @@ class Run:
     state_since: datetime
     deadline: datetime  #: when the present state has lasted too long; terminal: of no meaning
     started_at: datetime | None = None  #: when it entered RUNNING
-    ended_at: datetime | None = None  #: when it entered a terminal state
+    ended_at: datetime | None = None
+    """When its program ended: since then it is FINISHING. For a run that did not pass there,
+    when it entered its terminal state. Storing the output is not part of a run's time.
+    """
     cancel_requested_at: datetime | None = None
     lease: Lease | None = None
     outcome: Outcome | None = None

@@ -197,7 +197,7 @@ class Carrier:
             # It ran, though a crash of the machine took the record of its start.
             finishing = [_move(RunState.RUNNING, ended.at, plan.limits)]
         if self.run.state is RunState.RUNNING or finishing:
-            finishing += [_move(RunState.FINISHING, self._shop.clock.now(), plan.limits)]
+            finishing.append(self._finishing(ended.at, plan.limits))
         if finishing and collector.output_bytes > LARGE_OUTPUT:
             await self._apply(Step(run_id=self.run.id, moves=finishing))
             finishing = []
@@ -211,6 +211,12 @@ class Carrier:
             summaries=collected.summaries,
         )
         await self._end(step)
+
+    def _finishing(self, ended_at: datetime, limits: Limits) -> Move:
+        """Since the program ended, whenever that was, the run is FINISHING; we have from now on."""
+        move = _move(RunState.FINISHING, self._shop.clock.now(), limits)
+        began = self.run.started_at or ended_at
+        return dataclasses.replace(move, at=max(ended_at, began))
 
     def _notes(self, collected: Collected, ended: UnitEnded) -> list[NewEvent]:
         messages = list(collected.warnings)

@@ -166,6 +166,19 @@ async def test_every_end_has_its_state_and_a_reason(
     assert words in run.outcome.reason
 
 
+async def test_the_time_of_a_run_is_that_of_its_program() -> None:
+    """Not that of storing its output, nor of a runtime that came an hour late."""
+    shop = Shop(Script())
+    then = shop.clock.now() - timedelta(hours=1)
+    shop.engine = FakeEngine(Script(), now=lambda: then)
+    run_id = await shop.submit()
+    async with shop.worker():
+        run = await shop.reach(run_id, RunState.SUCCEEDED)
+    assert run.started_at == run.ended_at == then
+    assert run.state_since > then
+    assert run.elapsed(shop.clock.now()) == timedelta()
+
+
 async def test_a_failed_run_shows_its_last_lines() -> None:
     shop = Shop(Script(output=((Stream.STDERR, b"out of memory\n"),), exit_code=1))
     run_id = await shop.submit()

@@ -82,8 +82,12 @@ def _moved(run: Run, move: Move) -> Run:
         state_since=move.at,
         deadline=move.deadline,
         started_at=move.at if move.to is RunState.RUNNING else run.started_at,
-        ended_at=move.at if move.to.is_terminal else run.ended_at,
+        ended_at=run.ended_at or (move.at if _ends(move.to) else None),
     )
+
+
+def _ends(state: RunState) -> bool:
+    return state is RunState.FINISHING or state.is_terminal
 
 
 def _state_event(start: RunState, move: Move) -> NewEvent:

@@ -39,8 +39,8 @@ class SteppingContract:
         run = await store.apply(ANNA, dataclasses.replace(step, notes=[builders.a_note("hm")]))
         assert run == await store.get(run_id)
         assert (run.state, run.version, run.lease) == (RunState.SUCCEEDED, 3, None)
-        assert (run.started_at, run.ended_at) == (NOON + 3 * SECOND, NOON + 5 * SECOND)
-        assert run.state_since == run.ended_at
+        assert (run.started_at, run.ended_at) == (NOON + 3 * SECOND, NOON + 4 * SECOND)
+        assert run.state_since == NOON + 5 * SECOND
         assert run.outcome == step.outcome
         events = await store.events(run_id)
         assert [event.number for event in events] == list(range(1, 9))
