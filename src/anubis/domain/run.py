@@ -102,8 +102,8 @@ class Run:
     deadline: datetime  #: when the present state has lasted too long; terminal: of no meaning
     started_at: datetime | None = None  #: when it entered RUNNING
     ended_at: datetime | None = None
-    """When its program ended: since then it is FINISHING. For a run that did not pass there,
-    when it entered its terminal state. Storing the output is not part of a run's time.
+    """Once the run has ended: when its program did, that is since when it was FINISHING. For a run
+    that was not, when it entered its terminal state. Storing the output is not part of its time.
     """
     cancel_requested_at: datetime | None = None
     lease: Lease | None = None
@@ -113,4 +113,6 @@ class Run:
         """How long the program has run, or ran. Zero before it starts."""
         if self.started_at is None:
             return timedelta()
+        if self.state is RunState.FINISHING:
+            return self.state_since - self.started_at
         return (self.ended_at or now) - self.started_at

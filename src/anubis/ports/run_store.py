@@ -120,8 +120,8 @@ class RunStore(Protocol):
 
         Raises LeaseLost if another worker holds the run or nobody does, IllegalMove if the table
         forbids a move; nothing is stored then. A lease that has ended but was not given to
-        anybody else is still good. ``started_at`` and ``ended_at`` are set from the
-        moves: by that to RUNNING, and by that to FINISHING or, without it, to the terminal state.
+        anybody else is still good. ``started_at`` is set by the move to RUNNING. The
+        terminal move sets ``ended_at``: to when the run became FINISHING, if it did.
         """
         ...
 

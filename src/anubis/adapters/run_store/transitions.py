@@ -82,12 +82,15 @@ def _moved(run: Run, move: Move) -> Run:
         state_since=move.at,
         deadline=move.deadline,
         started_at=move.at if move.to is RunState.RUNNING else run.started_at,
-        ended_at=run.ended_at or (move.at if _ends(move.to) else None),
+        ended_at=_end_of(run, move),
     )
 
 
-def _ends(state: RunState) -> bool:
-    return state is RunState.FINISHING or state.is_terminal
+def _end_of(run: Run, move: Move) -> datetime | None:
+    """When the program ended, once the run has: since when it was FINISHING, if it was."""
+    if not move.to.is_terminal:
+        return None
+    return run.state_since if run.state is RunState.FINISHING else move.at
 
 
 def _state_event(start: RunState, move: Move) -> NewEvent:

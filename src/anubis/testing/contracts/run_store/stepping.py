@@ -30,6 +30,17 @@ from anubis.testing.contracts.run_store.given import (
 class SteppingContract:
     """Steps are stored whole or not at all."""
 
+    async def test_the_time_of_a_run_ends_when_its_program_does(self, store: RunStore) -> None:
+        """However long storing its output takes after that."""
+        run_id = await a_leased_run(store)
+        run = await store.apply(ANNA, builders.a_step(run_id, *PATH_TO_SUCCESS[:-1]))
+        assert (run.state, run.ended_at) == (RunState.FINISHING, None)
+        assert run.elapsed(NOON + 60 * SECOND) == SECOND
+        ended = builders.a_step(run_id, RunState.SUCCEEDED, at=NOON + 60 * SECOND)
+        run = await store.apply(ANNA, ended)
+        assert (run.ended_at, run.state_since) == (NOON + 4 * SECOND, NOON + 60 * SECOND)
+        assert run.elapsed(NOON + 90 * SECOND) == SECOND
+
     async def test_a_step_through_all_states_sets_times_and_writes_history(
         self, store: RunStore
     ) -> None:
