@@ -166,7 +166,7 @@ class Campaign:
     def _find_zygote(self) -> int | None:
         """The parent of some shim, unless it is gone and init has adopted the shim."""
         parents = [_parent(pid) for pid in self._shims().values()]
-        living = [pid for pid in parents if pid is not None and pid > 1]
+        living = [pid for pid in parents if pid is not None and _name(pid) == "anubis-zygote"]
         return self._dice.choice(living) if living else None
 
     def _find_cli(self) -> int | None:
@@ -176,7 +176,9 @@ class Campaign:
     def _shims(self) -> dict[RunId, int]:
         found = {}
         for directory in self._app.settings.runs.glob("*"):
-            if pid := _holder(directory / files.LOCK):
+            pid = _holder(directory / files.LOCK)
+            # A runtime that looks whether a run is guarded holds its lock for a moment, too.
+            if pid is not None and _name(pid) == "anubis-shim":
                 found[RunId(directory.name)] = pid
         return found
 
@@ -256,6 +258,14 @@ def _holder(lock: Path) -> int | None:
         if fields[1] == "FLOCK" and fields[5].rsplit(":", 1)[1] == str(inode):
             return int(fields[4])
     return None
+
+
+def _name(pid: int) -> str:
+    """What a process calls itself: we kill by number, but only who we mean."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
 
 
 def _parent(pid: int) -> int | None:
