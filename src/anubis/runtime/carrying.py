@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from anubis.domain import plan as plans
@@ -108,9 +108,9 @@ class Carrier:
         """End a run that we cannot carry on with, so that it does not hang."""
         await self._abort(Outcome(state=RunState.ERROR, reason=reason))
 
-    async def end(self, outcome: Outcome, notes: Sequence[NewEvent] = ()) -> None:
+    async def end(self, outcome: Outcome) -> None:
         """Store the terminal state, whatever the present one is, and forget the engine's part."""
-        await self._end(Step(run_id=self.run.id, outcome=outcome, notes=notes))
+        await self._end(Step(run_id=self.run.id, outcome=outcome))
 
     async def expire(self) -> None:
         """End a run whose state lasted too long."""
