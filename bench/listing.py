@@ -19,7 +19,8 @@ from datetime import timedelta
 
 from anubis.adapters.run_store.sqlite import SqliteRunStore
 from anubis.domain.run import RunId, RunState
-from anubis.ports.run_store import RunQuery, RunStore
+from anubis.ports.run_reader import RunQuery
+from anubis.ports.run_store import RunStore
 
 SMALL = 10_000
 CALLS = 200

@@ -5,7 +5,12 @@ AnubisError
 │   ├── DescriptorInvalid the descriptor has problems, all of them listed
 │   ├── RunNotFound       no run has this id or prefix
 │   ├── RunAmbiguous      several runs have this prefix
-│   └── NotPossible       the request makes no sense for the run's present state
+│   ├── ScheduleNotFound  no schedule has this id, prefix or name
+│   ├── TokenNotFound     no token has this id
+│   ├── NotPossible       the request makes no sense for the run's present state
+│   ├── NotAuthenticated  who asks did not show a good token
+│   ├── NotAllowed        whoever asks may not do this
+│   └── TooMuch           a limit of the installation is reached: fewer, or later
 ├── TemporaryError        trying again later may work                          (exit 3)
 │   ├── StoreUnavailable  the store did not answer
 │   └── EngineUnavailable the engine did not answer
@@ -55,6 +60,30 @@ class RunAmbiguous(UserError):
 
 class NotPossible(UserError):
     """The request makes no sense for the run's present state."""
+
+
+class ScheduleNotFound(UserError):
+    """No schedule has this id, prefix or name."""
+
+
+class TokenNotFound(UserError):
+    """No token has this id."""
+
+
+class NotAuthenticated(UserError):
+    """Who asks did not show a good token."""
+
+
+class NotAllowed(UserError):
+    """Whoever asks may not do this."""
+
+
+class TooMuch(UserError):
+    """A limit of the installation is reached; ``retry_after`` says when to try again."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        self.retry_after = retry_after  #: seconds; None: only when something else has ended
+        super().__init__(message)
 
 
 class TemporaryError(AnubisError):

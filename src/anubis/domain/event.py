@@ -37,6 +37,7 @@ class Event:
 
     run_id: RunId
     number: int
+    sequence: int  #: its place among all events of the store: grows in the order of storing
     at: datetime
     kind: EventKind
     message: str

@@ -9,6 +9,14 @@ from anubis.domain.run import RunId
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def earliest(at: datetime) -> RunId:
+    """An id below all that are made at ``at`` or later, and above all that were made before.
+
+    Turns a filter by time into a range of ids.
+    """
+    return run_id(at, bytes(8))
+
+
 def run_id(now: datetime, randomness: bytes) -> RunId:
     """Make an id from the time and eight random bytes.
 

@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import NewType
 
+from anubis.domain.demand import Demand
+
 RunId = NewType("RunId", str)
 """A lower-case UUID, version 7: sorts by time of submission. ``action_id`` on the old wire."""
 
@@ -97,6 +99,8 @@ class Run:
     submitter: str
     labels: tuple[tuple[str, str], ...] = ()  #: sorted by key
     family: str | None = None
+    priority: int = 0  #: higher ones leave the queue first
+    demand: Demand = dataclasses.field(default_factory=Demand)
     submitted_at: datetime
     state_since: datetime
     deadline: datetime  #: when the present state has lasted too long; terminal: of no meaning

@@ -39,15 +39,19 @@ class LogWriter(Protocol):
         ...
 
 
-class LogStore(Protocol):
+class LogReader(Protocol):
+    """Look at the output of runs, also while it is being written."""
+
+    def lines(self, run_id: RunId, query: LogQuery) -> AsyncIterator[LogLine]:
+        """The lines that match, in order. A run without output has none; that is no error."""
+        ...
+
+
+class LogStore(LogReader, Protocol):
     """One log per run. Reading while it is written is allowed, from any process."""
 
     async def writer(self, run_id: RunId) -> LogWriter:
         """Start the log of a run anew: what an interrupted collection left is replaced."""
-        ...
-
-    def lines(self, run_id: RunId, query: LogQuery) -> AsyncIterator[LogLine]:
-        """The lines that match, in order. A run without output has none; that is no error."""
         ...
 
     async def size(self, run_id: RunId) -> tuple[int, int]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from anubis.domain.document import Document, Fingerprint
-from anubis.domain.event import Event, NewEvent
+from anubis.domain.event import NewEvent
 from anubis.domain.metric import Summary
 from anubis.domain.run import Outcome, Run, RunId, RunState, WorkerId
+from anubis.ports.history import History
+from anubis.ports.run_reader import RunReader
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,19 +38,7 @@ class Step:
     release: bool = False  #: give the lease back; a terminal move always does
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class RunQuery:
-    """Which runs, newest first. Every filter given must hold."""
-
-    states: Collection[RunState] = ()
-    benchmark: str | None = None
-    label: tuple[str, str] | None = None
-    family: str | None = None
-    before: RunId | None = None  #: keyset cursor: only runs older than this one
-    limit: int = 50
-
-
-class RunStore(Protocol):
+class RunStore(RunReader, History, Protocol):
     """The one place that decides. Methods are atomic and safe against concurrent processes.
 
     Every method may raise StoreUnavailable; retrying is then safe, for a change that was already
@@ -56,34 +46,20 @@ class RunStore(Protocol):
     otherwise, methods about one run raise RunNotFound if there is no such run.
     """
 
-    async def add(self, run: Run, document: Document, plan: str, message: str) -> None:
+    async def add(
+        self, run: Run, document: Document, plan: str, message: str, *, key: str | None = None
+    ) -> Run:
         """Store a new run in SUBMITTED with its document, its plan and its first event.
 
         ``plan`` is JSON text that only the runtime reads. It may hold secrets of the submitter's
         environment, so the store forgets it in the transaction of the terminal move.
 
         When this returns the run survives a crash of everything. Adding an id that exists with
-        the same descriptor changes nothing; with another one it raises NotPossible.
+        the same descriptor changes nothing; with another one it raises NotPossible. The same
+        holds for ``key``, which its submitter chose for this submission: a second run of theirs
+        with that key is not stored. Gives the run as it is stored: the one that was there before,
+        if there was one. A key is forgotten when its run is deleted.
         """
-        ...
-
-    async def get(self, run_id: RunId) -> Run:
-        """Give the run as stored. Raises RunNotFound."""
-        ...
-
-    async def resolve(self, reference: str) -> RunId:
-        """Find the run meant by a full id, a unique prefix, or ``last`` (the newest).
-
-        Raises RunNotFound or RunAmbiguous; the message names some candidates.
-        """
-        ...
-
-    async def page(self, query: RunQuery) -> Sequence[Run]:
-        """Give at most ``query.limit`` runs, newest first, at a cost that does not grow."""
-        ...
-
-    async def counts(self) -> Mapping[RunState, int]:
-        """How many runs are in each state; states without runs may be left out. Constant cost."""
         ...
 
     async def lease(
@@ -95,13 +71,14 @@ class RunStore(Protocol):
         states: Collection[RunState],
         limit: int,
         urgent_only: bool = False,
+        among: Collection[RunId] | None = None,
     ) -> Sequence[Run]:
         """Give ``worker`` up to ``limit`` runs in these active states, oldest first.
 
         A run qualifies if nobody holds it or its lease ended before ``now``; with
         ``urgent_only``, only if also somebody asked to cancel it or its deadline passed (cost
-        does not grow with the runs that wait). Two workers calling at the same moment never
-        receive the same run.
+        does not grow with the runs that wait); with ``among``, only these. Two workers calling at
+        the same moment never receive the same run.
         """
         ...
 
@@ -132,28 +109,33 @@ class RunStore(Protocol):
         """
         ...
 
+    async def heads(
+        self, *, now: datetime, states: Collection[RunState], each: int
+    ) -> Sequence[Run]:
+        """The candidates of a queue: free runs in these states, ``each`` of every submitter's every
+        benchmark, those with the highest priority first and among these the oldest.
+
+        Runs whose cancel was requested are left out. Cost follows the number of groups, not the
+        number of runs that wait. In no particular order between groups.
+        """
+        ...
+
+    async def ahead(self, run: Run, *, states: Collection[RunState], limit: int) -> int:
+        """How many runs in these states have a higher priority, or the same and are older;
+        counted up to ``limit``.
+        """
+        ...
+
+    async def active_of(self, submitter: str, *, limit: int) -> int:
+        """How many runs of a submitter have not ended, counted up to ``limit``."""
+        ...
+
     async def active(self, limit: int) -> Sequence[Run]:
         """Runs that have not ended, oldest first."""
         ...
 
-    async def events(self, run_id: RunId, *, after: int = 0, limit: int = 1000) -> Sequence[Event]:
-        """Events with a number above ``after``, in order."""
-        ...
-
-    async def document(self, run_id: RunId) -> Document:
-        """The exact descriptor of a run."""
-        ...
-
     async def plan(self, run_id: RunId) -> str:
         """The plan given to ``add``. Raises NotPossible once the run has ended."""
-        ...
-
-    async def fingerprint(self, run_id: RunId) -> Fingerprint | None:
-        """The environment the run had, once it is known."""
-        ...
-
-    async def summaries(self, run_id: RunId) -> Sequence[Summary]:
-        """The statistics of the run's metrics, ordered by unit, source and name."""
         ...
 
     async def delete(self, run_id: RunId) -> None:

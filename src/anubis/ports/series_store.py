@@ -28,12 +28,8 @@ class SeriesWriter(Protocol):
         ...
 
 
-class SeriesStore(Protocol):
-    """All series of a run belong together. Reading while they are written is allowed."""
-
-    async def writer(self, run_id: RunId) -> SeriesWriter:
-        """Start the series of a run anew: what an interrupted collection left is replaced."""
-        ...
+class SeriesReader(Protocol):
+    """Look at the samples of runs, also while they are being written."""
 
     async def keys(self, run_id: RunId) -> Sequence[MetricKey]:
         """Which series the run has, ordered by unit, source and name."""
@@ -41,6 +37,14 @@ class SeriesStore(Protocol):
 
     async def read(self, run_id: RunId, key: MetricKey) -> Column:
         """All samples of one series, in order of arrival; empty if there is none."""
+        ...
+
+
+class SeriesStore(SeriesReader, Protocol):
+    """All series of a run belong together. Reading while they are written is allowed."""
+
+    async def writer(self, run_id: RunId) -> SeriesWriter:
+        """Start the series of a run anew: what an interrupted collection left is replaced."""
         ...
 
     async def delete(self, run_id: RunId) -> None:

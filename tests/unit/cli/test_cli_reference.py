@@ -10,7 +10,7 @@ import pytest
 
 from anubis.entrypoints.cli import legacy, verbs
 from anubis.entrypoints.cli.lazy import group
-from anubis.entrypoints.cli.rendering import shapes
+from anubis.stages.presentation import shapes
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/cli.md").read_text("utf-8")
 NAMES = [name for _, section in verbs.SECTIONS for name, _, _ in section]

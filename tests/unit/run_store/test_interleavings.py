@@ -24,7 +24,8 @@ from anubis.domain import errors
 from anubis.domain.document import Document
 from anubis.domain.event import EventKind
 from anubis.domain.run import ACTIVE, MOVES, Run, RunId, RunState, WorkerId
-from anubis.ports.run_store import RunQuery, RunStore, Step
+from anubis.ports.run_reader import RunQuery
+from anubis.ports.run_store import RunStore, Step
 from anubis.testing import builders
 from anubis.testing.clock import NOON
 

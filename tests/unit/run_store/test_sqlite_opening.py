@@ -13,7 +13,7 @@ import pytest
 
 from anubis.adapters.run_store.sqlite import SqliteRunStore, connecting, migrating
 from anubis.domain import errors
-from anubis.ports.run_store import RunQuery
+from anubis.ports.run_reader import RunQuery
 from anubis.testing import builders
 from anubis.testing.contracts.run_store.given import add, an_ended_run
 

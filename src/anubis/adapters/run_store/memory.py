@@ -19,7 +19,8 @@ from anubis.domain.document import Document, Fingerprint
 from anubis.domain.event import Event, NewEvent
 from anubis.domain.metric import Summary
 from anubis.domain.run import Run, RunId, RunState, WorkerId
-from anubis.ports.run_store import RunQuery, Step
+from anubis.ports.run_reader import RunQuery
+from anubis.ports.run_store import Step
 
 
 @dataclasses.dataclass(kw_only=True, slots=True)

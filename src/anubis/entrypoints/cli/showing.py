@@ -6,8 +6,9 @@ from anubis.bootstrap.application import Application
 from anubis.domain.event import EventKind
 from anubis.domain.run import Run
 from anubis.entrypoints.cli import terminal
-from anubis.entrypoints.cli.rendering import cards, environments, shapes
+from anubis.entrypoints.cli.rendering import cards, environments
 from anubis.ports.log_store import LogQuery
+from anubis.stages.presentation import shapes
 
 _MANY_EVENTS = 10_000
 

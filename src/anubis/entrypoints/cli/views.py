@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol, Self
 
 from anubis.entrypoints.cli import terminal
-from anubis.entrypoints.cli.rendering import shapes
 from anubis.entrypoints.cli.rendering.story import Story
+from anubis.stages.presentation import shapes
 from anubis.stages.presentation.watching import Snapshot
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from anubis.adapters.run_store import references
 from anubis.adapters.run_store.sqlite import reading, rows
 from anubis.domain.run import Run, RunId
-from anubis.ports.run_store import RunQuery
+from anubis.ports.run_reader import RunQuery
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

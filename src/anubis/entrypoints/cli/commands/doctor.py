@@ -16,8 +16,9 @@ from anubis.domain.errors import AnubisError
 from anubis.entrypoints.cli import exits, options, session, terminal
 from anubis.entrypoints.cli.checks import home, libraries, machine
 from anubis.entrypoints.cli.checks.finding import Finding, Level
-from anubis.entrypoints.cli.rendering import findings, shapes
+from anubis.entrypoints.cli.rendering import findings
 from anubis.settings import loading
+from anubis.stages.presentation import shapes
 
 
 @click.command("doctor")

@@ -9,8 +9,9 @@ import click
 from anubis.bootstrap.application import Application
 from anubis.domain.run import Run, RunState
 from anubis.entrypoints.cli import options, session, terminal
-from anubis.entrypoints.cli.rendering import listings, shapes
-from anubis.ports.run_store import RunQuery
+from anubis.entrypoints.cli.rendering import listings
+from anubis.ports.run_reader import RunQuery
+from anubis.stages.presentation import shapes
 
 _STATES = click.Choice([state.value for state in RunState], case_sensitive=False)
 _LIMIT = click.IntRange(1, 10_000)

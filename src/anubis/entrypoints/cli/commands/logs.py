@@ -14,8 +14,9 @@ from anubis.domain.logline import LogLine
 from anubis.domain.observation import Stream
 from anubis.domain.run import RunId
 from anubis.entrypoints.cli import exits, following, naming, options, session, terminal
-from anubis.entrypoints.cli.rendering import output, shapes
+from anubis.entrypoints.cli.rendering import output
 from anubis.ports.log_store import LogQuery
+from anubis.stages.presentation import shapes
 
 _PAUSE = 0.2
 """Seconds between looks for new output: soon enough for a person, rare enough for the program."""

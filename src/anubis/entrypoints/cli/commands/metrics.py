@@ -9,7 +9,8 @@ import click
 from anubis.bootstrap.application import Application
 from anubis.domain.run import RunId
 from anubis.entrypoints.cli import naming, options, session, terminal
-from anubis.entrypoints.cli.rendering import measurements, samples, shapes
+from anubis.entrypoints.cli.rendering import measurements, samples
+from anubis.stages.presentation import shapes
 
 
 @click.command("metrics")

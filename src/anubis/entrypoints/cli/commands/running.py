@@ -20,7 +20,8 @@ from anubis.entrypoints.cli import (
     terminal,
     views,
 )
-from anubis.entrypoints.cli.rendering import shapes, states, text
+from anubis.entrypoints.cli.rendering import states, text
+from anubis.stages.presentation import shapes
 
 
 @click.command("run")

@@ -8,7 +8,8 @@ import click
 
 from anubis.bootstrap.application import Application
 from anubis.entrypoints.cli import files, options, session, terminal
-from anubis.entrypoints.cli.rendering import shapes, text
+from anubis.entrypoints.cli.rendering import text
+from anubis.stages.presentation import shapes
 
 
 @click.command("show-descriptor")

@@ -9,7 +9,7 @@ import click
 from anubis.bootstrap.application import Application
 from anubis.domain.run import Run, RunId
 from anubis.entrypoints.cli import options, session, terminal
-from anubis.entrypoints.cli.rendering import shapes
+from anubis.stages.presentation import shapes
 
 
 @click.command("cancel")

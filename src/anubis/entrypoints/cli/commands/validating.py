@@ -10,9 +10,10 @@ from anubis.domain.errors import DescriptorInvalid
 from anubis.domain.problem import Problem
 from anubis.entrypoints.cli import documents, exits, options, terminal
 from anubis.entrypoints.cli.documents import Unreadable
-from anubis.entrypoints.cli.rendering import problems, shapes
+from anubis.entrypoints.cli.rendering import problems
 from anubis.entrypoints.cli.rendering.problems import Verdict
 from anubis.stages.descriptor import parsing
+from anubis.stages.presentation import shapes
 
 
 @click.command("validate")

@@ -8,7 +8,7 @@ import click
 
 import anubis
 from anubis.entrypoints.cli import options, overview, terminal
-from anubis.entrypoints.cli.rendering import shapes
+from anubis.stages.presentation import shapes
 
 
 @click.command("version")

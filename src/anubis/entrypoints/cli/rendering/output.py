@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 
 from anubis.domain.logline import LogLine
 from anubis.domain.observation import Stream
-from anubis.entrypoints.cli.rendering import shapes, text
+from anubis.entrypoints.cli.rendering import text
 from anubis.entrypoints.cli.rendering.columns import Cell, painted
+from anubis.stages.presentation import shapes
 
 _LONGEST = 500
 """Cells of a line in an excerpt. Some programs write megabytes without a newline."""

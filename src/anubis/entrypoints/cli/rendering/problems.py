@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from anubis.domain.problem import Problem, Severity
-from anubis.entrypoints.cli.rendering import shapes, text
+from anubis.entrypoints.cli.rendering import text
 from anubis.entrypoints.cli.rendering.columns import Cell, painted
+from anubis.stages.presentation import shapes
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

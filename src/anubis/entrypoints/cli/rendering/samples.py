@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from anubis.domain.metric import MetricKey
-from anubis.entrypoints.cli.rendering import shapes
 from anubis.ports.series_store import Column
+from anubis.stages.presentation import shapes
 
 HEADER = ("at", "unit", "source", "metric", "units", "value")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -10,7 +10,8 @@ import pytest
 from anubis.domain import errors
 from anubis.domain.event import EventKind
 from anubis.domain.run import RunState
-from anubis.ports.run_store import RunQuery, RunStore
+from anubis.ports.run_reader import RunQuery
+from anubis.ports.run_store import RunStore
 from anubis.testing import builders
 from anubis.testing.builders import PLAN
 from anubis.testing.clock import NOON

@@ -6,7 +6,8 @@ import dataclasses
 from datetime import timedelta
 
 from anubis.domain.run import ACTIVE, Run, RunId, WorkerId
-from anubis.ports.run_store import RunQuery, RunStore
+from anubis.ports.run_reader import RunQuery
+from anubis.ports.run_store import RunStore
 from anubis.testing import builders
 from anubis.testing.builders import PATH_TO_SUCCESS, PLAN
 from anubis.testing.clock import NOON

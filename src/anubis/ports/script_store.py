@@ -1,0 +1,27 @@
+"""Keep the script archives that users upload, by name, until a run needs them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import PurePath
+from typing import Protocol
+
+
+class ScriptStore(Protocol):
+    """An archive is whole and checked, or it is not there. Names are ``<hex digits>.tar``."""
+
+    async def has(self, name: str) -> bool:
+        """Whether an archive of this name can be unpacked. False for what is no legal name."""
+        ...
+
+    async def put(self, name: str, content: AsyncIterator[bytes]) -> None:
+        """Store an archive. What is there already under this name is kept if it is the same.
+
+        Raises UserError for a name that is not legal, or for an archive that leads out of its
+        folder, holds links out, devices or too much, or is no tar; nothing is stored then.
+        """
+        ...
+
+    async def unpack(self, name: str, folder: PurePath) -> None:
+        """Unpack an archive into an existing empty folder. Raises UserError if it is not there."""
+        ...
