@@ -1,27 +1,42 @@
-"""What a user can ask of Anubis: the calls behind every command, and later behind every route."""
+"""What a user can ask of Anubis: the calls behind every command and every route.
+
+``LocalApplication`` answers them from the home directory of this machine, ``RemoteApplication``
+asks a service. Whoever calls need not know which of them it talks to.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
 
 from anubis.domain.document import Document
-from anubis.domain.errors import NotPossible, UserError
 from anubis.domain.problem import Problem
 from anubis.domain.run import Run, RunId
+from anubis.domain.schedule import Schedule, ScheduleId
 from anubis.ports.clock import Clock
-from anubis.ports.engine import Capabilities
-from anubis.ports.log_store import LogStore
-from anubis.ports.run_store import RunStore
-from anubis.ports.series_store import SeriesStore
-from anubis.runtime import pending
-from anubis.settings.model import Settings
-from anubis.stages.presentation import watching
+from anubis.ports.log_store import LogReader
+from anubis.ports.run_reader import RunReader
+from anubis.ports.schedule_store import ScheduleEvent, ScheduleQuery
+from anubis.ports.series_store import SeriesReader
 from anubis.stages.presentation.watching import Snapshot
 
 if TYPE_CHECKING:
     from anubis.stages.descriptor.parsing import Parsed
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Submission:
+    """What a user hands in."""
+
+    document: Document
+    submitter: str
+    environment: Mapping[str, str]  #: of the shell it is submitted from, or of the service
+    engine: str | None = None  #: wins over the descriptor
+    priority: int | None = None  #: wins over the descriptor
+    wants_it_now: bool = False  #: once and now, whatever the descriptor's schedule says
+    key: str | None = None  #: chosen by the submitter: the same key never makes a second run
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,87 +48,106 @@ class Submitted:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class Application:
+class Scheduled:
+    """A schedule that is now durable, and what its author should know about the descriptor."""
+
+    schedule: Schedule
+    warnings: tuple[Problem, ...]
+
+
+class Schedules(Protocol):
+    """All that can be done with schedules. ``by`` is who asks, for the record."""
+
+    async def add(self, submission: Submission) -> Scheduled:
+        """Store a schedule. Raises DescriptorInvalid, or UserError if the descriptor has none."""
+        ...
+
+    async def get(self, schedule_id: ScheduleId) -> Schedule:
+        """Give a schedule. Raises ScheduleNotFound."""
+        ...
+
+    async def resolve(self, reference: str) -> ScheduleId:
+        """Find the schedule meant by an id, a prefix or a benchmark. Raises ScheduleNotFound."""
+        ...
+
+    async def page(self, query: ScheduleQuery) -> Sequence[Schedule]:
+        """Give schedules, newest first."""
+        ...
+
+    async def document(self, schedule_id: ScheduleId) -> Document:
+        """The exact descriptor of a schedule."""
+        ...
+
+    async def events(
+        self, schedule_id: ScheduleId, *, after: int = 0, limit: int = 1000
+    ) -> Sequence[ScheduleEvent]:
+        """What happened to a schedule, in order."""
+        ...
+
+    async def upcoming(self, schedule_id: ScheduleId, *, count: int) -> Sequence[datetime]:
+        """The next firings; none while it is paused."""
+        ...
+
+    async def pause(self, schedule_id: ScheduleId, *, by: str) -> Schedule:
+        """Let nothing fire until it is resumed. Pausing it again changes nothing."""
+        ...
+
+    async def resume(self, schedule_id: ScheduleId, *, by: str) -> Schedule:
+        """Let it fire again, from now on. Resuming it again changes nothing."""
+        ...
+
+    async def run_now(self, schedule_id: ScheduleId, *, by: str) -> Run:
+        """Submit a run of it now, as one more member of its family."""
+        ...
+
+    async def remove(self, schedule_id: ScheduleId, *, by: str) -> None:
+        """Forget it. Its runs stay."""
+        ...
+
+
+class Application(Protocol):
     """One installation, ready for calls."""
 
-    settings: Settings
-    clock: Clock
-    store: RunStore
-    logs: LogStore
-    series: SeriesStore
-    engines: Mapping[str, Capabilities]
-    wake_runtime: Callable[[], Awaitable[None]]  #: starts it if it is not alive
+    @property
+    def clock(self) -> Clock:
+        """The time here."""
+        ...
+
+    @property
+    def store(self) -> RunReader:
+        """Its runs."""
+        ...
+
+    @property
+    def logs(self) -> LogReader:
+        """Their output."""
+        ...
+
+    @property
+    def series(self) -> SeriesReader:
+        """Their samples."""
+        ...
 
     def validate(self, document: Document) -> Parsed:
         """Read a descriptor. Raises DescriptorInvalid with all its problems."""
-        # Here and not above: the grammar of descriptors takes longer to import than most commands
-        # take in all, and only three commands read descriptors.
-        from anubis.stages.descriptor import parsing
+        ...
 
-        return parsing.parse(document)
-
-    async def submit(
-        self,
-        document: Document,
-        *,
-        engine: str | None,
-        environment: Mapping[str, str],
-        submitter: str,
-        now: bool = False,
-    ) -> Submitted:
-        """Store a run of this descriptor and have the runtime take it up.
-
-        With ``now``, a schedule in the descriptor is passed over; else it is an error here.
-        """
-        from anubis.bootstrap import submitting
-        from anubis.stages.submission.submitting import submit
-
-        parsed = self.validate(document)
-        request = submitting.request(
-            document,
-            parsed.descriptor,
-            self._engine(engine or submitting.engine_of(parsed.descriptor)),
-            submitting.Submitter(name=submitter, environment=environment, wants_it_now=now),
-        )
-        run = await submit(request, self.store, self.clock)
-        await self.wake_runtime()
-        return Submitted(run=run, warnings=parsed.warnings)
+    async def submit(self, submission: Submission) -> Submitted:
+        """Store a run. A descriptor with a schedule is an error unless it is wanted now."""
+        ...
 
     def watch(self, run_id: RunId) -> AsyncIterator[Snapshot]:
-        """Follow a run to its end. A runtime that was killed is started again."""
-        return watching.watch(run_id, self.store, self.clock, self.wake_runtime)
+        """Follow a run to its end."""
+        ...
 
     async def cancel(self, run_id: RunId, *, by: str) -> Run:
         """Ask for a run to be stopped. Raises NotPossible if it has ended."""
-        run = await self.store.request_cancel(run_id, now=self.clock.now(), by=by)
-        await self.wake_runtime()
-        return run
+        ...
 
     async def purge(self, run_id: RunId, *, by: str) -> None:
         """Forget a run with all it produced; one that goes on is canceled first."""
-        run = await self.store.get(run_id)
-        if not run.state.is_terminal:
-            try:
-                await self.cancel(run_id, by=by)
-            except NotPossible:
-                run = await self.store.get(run_id)  # it ended by itself in this moment
-            async for snapshot in self.watch(run_id):
-                run = snapshot.run
-        await self.logs.delete(run_id)
-        await self.series.delete(run_id)
-        await self.store.delete(run_id)
+        ...
 
     async def ensure_runtime(self) -> None:
-        """Start the runtime if some run needs it and none is alive."""
-        if await pending.has_work(self.store):
-            await self.wake_runtime()
-
-    def _engine(self, name: str) -> Capabilities:
-        try:
-            return self.engines[name]
-        except KeyError:
-            known = ", ".join(sorted(self.engines))
-            raise UserError(
-                f"info.execution_engine: found {name!r}, expected one of: {known}. "
-                "Other engines are not part of this version; choose one with --engine."
-            ) from None
+        """See to it that somebody carries the runs that have not ended."""
+        ...

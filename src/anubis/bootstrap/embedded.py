@@ -19,7 +19,7 @@ from anubis.adapters.event_bus.pipe import PipeSender
 from anubis.adapters.log_store.local import LocalLogStore
 from anubis.adapters.run_store.sqlite import SqliteRunStore
 from anubis.adapters.series_store.directory import DirectorySeriesStore
-from anubis.bootstrap.application import Application
+from anubis.bootstrap.local import LocalApplication
 from anubis.domain.errors import StoreUnusable
 from anubis.runtime import launching
 from anubis.runtime.locking import RuntimeLock
@@ -29,7 +29,7 @@ RUNTIME = (sys.executable, "-m", "anubis", "runtime")
 
 
 @contextlib.asynccontextmanager
-async def application(settings: Settings) -> AsyncIterator[Application]:
+async def application(settings: Settings) -> AsyncIterator[LocalApplication]:
     """Open an installation. Creates the home when it is not there."""
     make_home(settings)
     async with contextlib.AsyncExitStack() as stack:
@@ -45,7 +45,7 @@ async def application(settings: Settings) -> AsyncIterator[Application]:
                 log=settings.runtime_log,
             )
 
-        yield Application(
+        yield LocalApplication(
             settings=settings,
             clock=SystemClock(),
             store=store,

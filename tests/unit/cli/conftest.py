@@ -14,6 +14,7 @@ from anubis.adapters.log_store.memory import MemoryLogStore
 from anubis.adapters.run_store.memory import MemoryRunStore
 from anubis.adapters.series_store.memory import MemorySeriesStore
 from anubis.bootstrap.application import Application
+from anubis.bootstrap.local import LocalApplication
 from anubis.domain.document import Document
 from anubis.domain.observation import Stream
 from anubis.domain.run import Run, RunId, RunState, WorkerId
@@ -41,7 +42,7 @@ class World:
         self.store = MemoryRunStore()
         self.logs = MemoryLogStore()
         self.series = MemorySeriesStore()
-        self.application = Application(
+        self.application = LocalApplication(
             settings=Settings(home=home),
             clock=ManualClock(NOON),
             store=self.store,

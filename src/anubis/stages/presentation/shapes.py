@@ -1,4 +1,4 @@
-"""The JSON that ``--json`` prints. Field names are a promise: see ``docs/reference/cli.md``."""
+"""The JSON of ``--json`` and of the HTTP API. Field names are a promise: docs/reference/cli.md."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypedDict
 
+from anubis.domain.demand import Demand
 from anubis.domain.document import Document, Fingerprint
 from anubis.domain.event import Event, Scalar
 from anubis.domain.logline import LogLine
@@ -27,6 +28,16 @@ class OutcomeShape(TypedDict):
     last_lines: list[str]
 
 
+class DemandShape(TypedDict):
+    """What a run asks of the machine. Zero asks for nothing in particular."""
+
+    cpus: float
+    memory_bytes: int
+    gpus: int
+    exclusive: bool
+    concurrency: int | None
+
+
 class RunShape(TypedDict):
     """A run. Moments are ISO 8601 in UTC; ``elapsed_seconds`` counts from the program's start."""
 
@@ -38,8 +49,13 @@ class RunShape(TypedDict):
     submitter: str
     labels: dict[str, str]
     family: str | None
+    priority: int
+    demand: DemandShape
+    waiting_for: str | None
+    version: int
     submitted_at: str
     state_since: str
+    deadline: str
     started_at: str | None
     ended_at: str | None
     cancel_requested_at: str | None
@@ -51,6 +67,8 @@ class EventShape(TypedDict):
     """Something that happened to a run."""
 
     number: int
+    sequence: int
+    run: str
     at: str
     kind: str
     message: str
@@ -150,8 +168,8 @@ def snapshot(
     )
 
 
-def run_shape(run: Run, now: datetime) -> RunShape:
-    """A run as it is at ``now``."""
+def run_shape(run: Run, now: datetime, waiting_for: str = "") -> RunShape:
+    """A run as it is at ``now``; ``waiting_for`` says why one that waits does."""
     return RunShape(
         id=run.id,
         state=run.state.value,
@@ -161,13 +179,29 @@ def run_shape(run: Run, now: datetime) -> RunShape:
         submitter=run.submitter,
         labels=dict(run.labels),
         family=run.family,
+        priority=run.priority,
+        demand=demand_shape(run.demand),
+        waiting_for=waiting_for or None,
+        version=run.version,
         submitted_at=iso(run.submitted_at),
         state_since=iso(run.state_since),
+        deadline=iso(run.deadline),
         started_at=_maybe(run.started_at),
         ended_at=_maybe(run.ended_at),
         cancel_requested_at=_maybe(run.cancel_requested_at),
         elapsed_seconds=run.elapsed(now).total_seconds(),
         outcome=_outcome(run.outcome),
+    )
+
+
+def demand_shape(demand: Demand) -> DemandShape:
+    """What a run asks for."""
+    return DemandShape(
+        cpus=demand.cpus,
+        memory_bytes=demand.memory_bytes,
+        gpus=demand.gpus,
+        exclusive=demand.exclusive,
+        concurrency=demand.concurrency,
     )
 
 
@@ -188,6 +222,8 @@ def event_shape(event: Event) -> EventShape:
     """An event."""
     return EventShape(
         number=event.number,
+        sequence=event.sequence,
+        run=event.run_id,
         at=iso(event.at),
         kind=event.kind.value,
         message=event.message,

@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from anubis.domain import identity
 from anubis.domain import plan as plans
+from anubis.domain.demand import Demand
 from anubis.domain.document import Document
 from anubis.domain.plan import Plan
 from anubis.domain.run import Run, RunState
@@ -30,10 +31,14 @@ class Request:
     engine: str
     labels: Mapping[str, str]
     submitter: str
+    key: str | None = None  #: chosen by the submitter: the same key never makes a second run
+    family: str | None = None
+    priority: int = 0
+    demand: Demand = dataclasses.field(default_factory=Demand)
 
 
 async def submit(request: Request, store: RunStore, clock: Clock) -> Run:
-    """Store the run in SUBMITTED."""
+    """Store the run in SUBMITTED, and give it; the one that is there already for its key, if so."""
     now = clock.now()
     run = Run(
         id=identity.run_id(now, secrets.token_bytes(8)),
@@ -44,10 +49,13 @@ async def submit(request: Request, store: RunStore, clock: Clock) -> Run:
         descriptor_sha=request.document.sha,
         submitter=request.submitter,
         labels=tuple(sorted(request.labels.items())),
+        family=request.family,
+        priority=request.priority,
+        demand=request.demand,
         submitted_at=now,
         state_since=now,
         deadline=now + PATIENCE,
     )
     message = f"submitted {request.document.name} for the {request.engine} engine"
-    await store.add(run, request.document, plans.to_json(request.plan), message)
-    return run
+    plan = plans.to_json(request.plan)
+    return await store.add(run, request.document, plan, message, key=request.key)

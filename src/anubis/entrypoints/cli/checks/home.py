@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from anubis.bootstrap import tidying
-from anubis.bootstrap.application import Application
+from anubis.bootstrap.local import LocalApplication
 from anubis.domain.errors import AnubisError, TemporaryError, UserError
 from anubis.entrypoints.cli.checks.finding import Finding, bad, doubtful, good
 from anubis.entrypoints.cli.rendering import text
@@ -58,7 +58,7 @@ def space(home: Path) -> Finding:
     return good("disk", found)
 
 
-async def runtime(application: Application) -> Finding:
+async def runtime(application: LocalApplication) -> Finding:
     """Active runs need a living runtime; without any it may sleep."""
     is_alive = locking.is_held(application.settings.runtime_lock)
     has_work = await pending.has_work(application.store)
@@ -69,7 +69,7 @@ async def runtime(application: Application) -> Finding:
     return good("runtime", found)
 
 
-async def leftovers(application: Application, *, clean: bool) -> Finding:
+async def leftovers(application: LocalApplication, *, clean: bool) -> Finding:
     """What a crash may have left behind."""
     found = await tidying.leftovers(application)
     if not found:

@@ -12,6 +12,7 @@ import click
 
 from anubis.bootstrap import embedded
 from anubis.bootstrap.application import Application
+from anubis.bootstrap.local import LocalApplication
 from anubis.domain.errors import AnubisError
 from anubis.entrypoints.cli import exits, options, session, terminal
 from anubis.entrypoints.cli.checks import home, libraries, machine
@@ -59,10 +60,11 @@ def _home(opener: session.Opener | None, *, clean: bool) -> Sequence[Finding]:
         return outside  # opening it would only fail in other words
     settings, configuration = home.settings(place, os.environ)
 
-    def embedded_here() -> contextlib.AbstractAsyncContextManager[Application]:
+    def embedded_here() -> contextlib.AbstractAsyncContextManager[LocalApplication]:
         return embedded.application(settings)
 
     async def inside(application: Application) -> Sequence[Finding]:
+        assert isinstance(application, LocalApplication), "the home is on this machine"
         return [
             await home.runtime(application),
             await home.leftovers(application, clean=clean),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from anubis.bootstrap.application import Application, Submitted
+from anubis.bootstrap.application import Application, Submission, Submitted
 from anubis.domain.problem import Problem
 from anubis.domain.run import Run
 from anubis.entrypoints.cli import (
@@ -100,9 +100,14 @@ async def _submit(
     application: Application, file: str, engine: str | None, *, now: bool = False
 ) -> Submitted:
     document = await documents.find(application, file)
-    submitted = await application.submit(
-        document, engine=engine, environment=os.environ, submitter=session.person(), now=now
+    submission = Submission(
+        document=document,
+        submitter=session.person(),
+        environment=os.environ,
+        engine=engine,
+        wants_it_now=now,
     )
+    submitted = await application.submit(submission)
     _warn(submitted.warnings)
     return submitted
 

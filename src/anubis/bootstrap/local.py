@@ -1,0 +1,97 @@
+"""The application over the stores of this machine: for embedded commands, and inside a service."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
+
+from anubis.bootstrap.application import Submission, Submitted
+from anubis.domain.document import Document
+from anubis.domain.errors import NotPossible, UserError
+from anubis.domain.run import Run, RunId
+from anubis.ports.clock import Clock
+from anubis.ports.engine import Capabilities
+from anubis.ports.log_store import LogStore
+from anubis.ports.run_store import RunStore
+from anubis.ports.series_store import SeriesStore
+from anubis.runtime import pending
+from anubis.settings.model import Settings
+from anubis.stages.presentation import watching
+from anubis.stages.presentation.watching import Snapshot
+
+if TYPE_CHECKING:
+    from anubis.stages.descriptor.parsing import Parsed
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class LocalApplication:
+    """One installation on this machine. See ``Application`` for what its calls promise."""
+
+    settings: Settings
+    clock: Clock
+    store: RunStore
+    logs: LogStore
+    series: SeriesStore
+    engines: Mapping[str, Capabilities]
+    wake_runtime: Callable[[], Awaitable[None]]  #: starts it if it is not alive
+
+    def validate(self, document: Document) -> Parsed:
+        """Read a descriptor. Raises DescriptorInvalid with all its problems."""
+        # Here and not above: the grammar of descriptors takes longer to import than most commands
+        # take in all, and only three commands read descriptors.
+        from anubis.stages.descriptor import parsing
+
+        return parsing.parse(document)
+
+    async def submit(self, submission: Submission) -> Submitted:
+        """Store a run of this descriptor and have the runtime take it up."""
+        from anubis.bootstrap import submitting
+        from anubis.stages.submission.submitting import submit
+
+        parsed = self.validate(submission.document)
+        engine = self.engine(submission.engine or submitting.engine_of(parsed.descriptor))
+        request = submitting.request(submission, parsed.descriptor, engine)
+        run = await submit(request, self.store, self.clock)
+        await self.wake_runtime()
+        return Submitted(run=run, warnings=parsed.warnings)
+
+    def watch(self, run_id: RunId) -> AsyncIterator[Snapshot]:
+        """Follow a run to its end. A runtime that was killed is started again."""
+        return watching.watch(run_id, self.store, self.clock, self.wake_runtime)
+
+    async def cancel(self, run_id: RunId, *, by: str) -> Run:
+        """Ask for a run to be stopped. Raises NotPossible if it has ended."""
+        run = await self.store.request_cancel(run_id, now=self.clock.now(), by=by)
+        await self.wake_runtime()
+        return run
+
+    async def purge(self, run_id: RunId, *, by: str) -> None:
+        """Forget a run with all it produced; one that goes on is canceled first."""
+        run = await self.store.get(run_id)
+        if not run.state.is_terminal:
+            try:
+                await self.cancel(run_id, by=by)
+            except NotPossible:
+                run = await self.store.get(run_id)  # it ended by itself in this moment
+            async for snapshot in self.watch(run_id):
+                run = snapshot.run
+        await self.logs.delete(run_id)
+        await self.series.delete(run_id)
+        await self.store.delete(run_id)
+
+    async def ensure_runtime(self) -> None:
+        """Start the runtime if some run needs it and none is alive."""
+        if await pending.has_work(self.store):
+            await self.wake_runtime()
+
+    def engine(self, name: str) -> Capabilities:
+        """What an engine can do. Raises UserError for one that this installation has not."""
+        try:
+            return self.engines[name]
+        except KeyError:
+            known = ", ".join(sorted(self.engines))
+            raise UserError(
+                f"info.execution_engine: found {name!r}, expected one of: {known}. "
+                "Other engines are not part of this version; choose one with --engine."
+            ) from None
