@@ -12,9 +12,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def earliest(at: datetime) -> RunId:
     """An id below all that are made at ``at`` or later, and above all that were made before.
 
-    Turns a filter by time into a range of ids.
+    Turns a filter by time into a range of ids. No id was made before 1970.
     """
-    return run_id(at, bytes(8))
+    return run_id(max(at, _EPOCH), bytes(8))
 
 
 def run_id(now: datetime, randomness: bytes) -> RunId:

@@ -233,7 +233,7 @@ async def test_a_purged_run_leaves_no_row_anywhere(tmp_path: pathlib.Path) -> No
         await store.request_cancel(run.id, now=NOON, by="user")
         await store.apply(ANNA, builders.a_step(run.id, RunState.CANCELED))
         await store.delete(run.id)
-    assert set(rows_of(path)) == {"state_count"}
+    assert set(rows_of(path)) == {"state_count", "sqlite_sequence"}
 
 
 async def test_documents_and_machines_are_kept_once_however_many_runs_share_them(

@@ -5,12 +5,14 @@ Pure, so that all stores understand people alike. A store only has to find ids b
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
 from collections.abc import Sequence
 
-from anubis.domain import errors
+from anubis.domain import errors, identity
 from anubis.domain.run import RunId
+from anubis.ports.run_reader import RunQuery
 
 LAST = "last"
 NAMED = 3
@@ -21,6 +23,25 @@ ABOVE_ALL_IDS = "g"
 
 _HEX = re.compile(r"[0-9a-f]{1,32}")
 _DASHES_AFTER = (8, 12, 16, 20)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Bounds:
+    """A range of ids, without its end."""
+
+    start: str
+    end: str
+
+
+def bounds(query: RunQuery) -> Bounds:
+    """The ids that a query's cursor and times let pass."""
+    ends = [ABOVE_ALL_IDS]
+    if query.before is not None:
+        ends.append(query.before)
+    if query.until is not None:
+        ends.append(identity.earliest(query.until))
+    start = "" if query.since is None else identity.earliest(query.since)
+    return Bounds(start=start, end=min(ends))
 
 
 def is_last(reference: str) -> bool:

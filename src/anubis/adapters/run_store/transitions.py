@@ -32,6 +32,14 @@ def check_same(stored: Run, run: Run) -> None:
         raise errors.NotPossible(f"run {run.id} exists already, with another descriptor")
 
 
+def check_same_key(stored: Run, run: Run, key: str) -> None:
+    """Accept a key that its submitter uses again only for the same descriptor."""
+    if stored.descriptor_sha != run.descriptor_sha:
+        raise errors.NotPossible(
+            f"the key {key!r} was used for run {stored.id}, which has another descriptor"
+        )
+
+
 def first_event(run: Run, message: str) -> NewEvent:
     """The event that opens every run's history."""
     data: Mapping[str, Scalar] = {"from": None, "to": run.state.value}

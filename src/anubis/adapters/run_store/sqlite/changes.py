@@ -5,6 +5,7 @@ Each function leaves the rows consistent or raises; the writer undoes what a rai
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import sqlite3
@@ -29,22 +30,52 @@ def _sql(name: str) -> str:
     return queries.load("changing.sql")[name]
 
 
-def add(run: Run, document: Document, plan: str, message: str) -> Change[None]:
-    """Store a new run; see the port."""
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Submission:
+    """All that is stored when a run comes in."""
 
-    def change(connection: sqlite3.Connection) -> None:
-        if (row := reading.row(connection, run.id)) is not None:
-            transitions.check_same(rows.run(row), run)
-            return
-        content = {"sha": run.descriptor_sha, "content": document.content}
-        connection.execute(_sql("add_document"), content)
-        key = connection.execute(_sql("add_run"), rows.new_run(run, document)).lastrowid
-        assert key is not None, "an INSERT always has one"
-        connection.execute(_sql("add_plan"), {"run": key, "content": rows.storable(plan)})
-        connection.executemany(_sql("add_label"), rows.labels(run))
-        _add_events(connection, key, 0, [transitions.first_event(run, message)])
+    run: Run
+    document: Document
+    plan: str
+    message: str  #: of the first event
+    key: str | None = None
+
+
+def add(new: Submission) -> Change[Run]:
+    """Store a new run, unless it or its key is there; see the port."""
+
+    def change(connection: sqlite3.Connection) -> Run:
+        stored = _stored_before(connection, new)
+        if stored is None:
+            _insert(connection, new)
+        return stored or new.run
 
     return change
+
+
+def _stored_before(connection: sqlite3.Connection, new: Submission) -> Run | None:
+    if (row := reading.row(connection, new.run.id)) is not None:
+        stored = rows.run(row)
+        transitions.check_same(stored, new.run)
+        return stored
+    if new.key is None:
+        return None
+    keyed = reading.run_by_key(connection, new.run.submitter, new.key)
+    if keyed is not None:
+        transitions.check_same_key(keyed, new.run, new.key)
+    return keyed
+
+
+def _insert(connection: sqlite3.Connection, new: Submission) -> None:
+    run = new.run
+    content = {"sha": run.descriptor_sha, "content": new.document.content}
+    connection.execute(_sql("add_document"), content)
+    columns = rows.new_run(run, new.document, new.key)
+    key = connection.execute(_sql("add_run"), columns).lastrowid
+    assert key is not None, "an INSERT always has one"
+    connection.execute(_sql("add_plan"), {"run": key, "content": rows.storable(new.plan)})
+    connection.executemany(_sql("add_label"), rows.labels(run))
+    _add_events(connection, key, 0, [transitions.first_event(run, new.message)])
 
 
 def lease(worker: WorkerId, wanted: reading.Wanted, duration: timedelta) -> Change[Sequence[Run]]:

@@ -8,10 +8,12 @@ INSERT INTO document (sha, content) VALUES (:sha, :content) ON CONFLICT (sha) DO
 -- A new run; its first event is stored with it.
 INSERT INTO run (id, state, version, benchmark, engine, descriptor_sha, submitter, labels, family,
     submitted_at, state_since, deadline, started_at, ended_at, cancel_requested_at,
-    lease_worker, lease_ends, outcome, events, document_name, document_directory)
+    lease_worker, lease_ends, outcome, priority, cpus, memory_bytes, gpus, exclusive, concurrency,
+    submission_key, events, document_name, document_directory)
 VALUES (:id, :state, :version, :benchmark, :engine, :descriptor_sha, :submitter, :labels, :family,
     :submitted_at, :state_since, :deadline, :started_at, :ended_at, :cancel_requested_at,
-    :lease_worker, :lease_ends, :outcome, 1, :document_name, :document_directory);
+    :lease_worker, :lease_ends, :outcome, :priority, :cpus, :memory_bytes, :gpus, :exclusive,
+    :concurrency, :submission_key, 1, :document_name, :document_directory);
 
 -- name: add_plan
 -- The plan of a new run.
@@ -94,9 +96,11 @@ DELETE FROM label WHERE name = :name AND value = :value AND id = :id;
 DELETE FROM run WHERE key = :run;
 
 -- name: delete_lone_document
--- The descriptor of a deleted run, unless another run has the same one.
+-- The descriptor of a deleted run, unless another run or a schedule has the same one.
 DELETE FROM document
-WHERE sha = :sha AND NOT EXISTS (SELECT 1 FROM run WHERE descriptor_sha = :sha);
+WHERE sha = :sha
+    AND NOT EXISTS (SELECT 1 FROM run WHERE descriptor_sha = :sha)
+    AND NOT EXISTS (SELECT 1 FROM schedule WHERE descriptor_sha = :sha);
 
 -- name: delete_lone_machines
 -- Machines that no fingerprint names any more; there are only ever a few machines.

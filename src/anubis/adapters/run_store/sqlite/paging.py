@@ -27,12 +27,12 @@ class _Stream:
     query: str
     values: Sequence[rows.Parameters]  #: one of these must hold, e.g. one of several states
 
-    def below(self, connection: sqlite3.Connection, bound: str, limit: int) -> list[RunId]:
-        """The newest ids below ``bound``."""
-        parts = [
-            reading.ids(connection, self.query, {**value, "before": bound, "limit": limit})
-            for value in self.values
-        ]
+    def within(
+        self, connection: sqlite3.Connection, bounds: references.Bounds, limit: int
+    ) -> list[RunId]:
+        """The newest ids within ``bounds``."""
+        shared = {"since": bounds.start, "before": rows.storable(bounds.end), "limit": limit}
+        parts = [reading.ids(connection, self.query, {**value, **shared}) for value in self.values]
         return list(itertools.islice(heapq.merge(*parts, reverse=True), limit))
 
 
@@ -53,11 +53,11 @@ def page(connection: sqlite3.Connection, query: RunQuery) -> Sequence[Run]:
 
 def _ids(connection: sqlite3.Connection, query: RunQuery) -> list[RunId]:
     streams = _streams(query) or [_Stream(query="ids_newest", values=[{}])]
-    bound = references.ABOVE_ALL_IDS if query.before is None else rows.storable(query.before)
+    bounds = references.bounds(query)
     limit = max(0, query.limit)
     if len(streams) == 1:
-        return streams[0].below(connection, bound, limit)
-    return list(itertools.islice(_shared(connection, streams, bound), limit))
+        return streams[0].within(connection, bounds, limit)
+    return list(itertools.islice(_shared(connection, streams, bounds), limit))
 
 
 def _streams(query: RunQuery) -> list[_Stream]:
@@ -75,6 +75,9 @@ def _streams(query: RunQuery) -> list[_Stream]:
     if query.family is not None:
         family = {"family": rows.storable(query.family)}
         streams.append(_Stream(query="ids_by_family", values=[family]))
+    if query.submitter is not None:
+        submitter = {"submitter": rows.storable(query.submitter)}
+        streams.append(_Stream(query="ids_by_submitter", values=[submitter]))
     if query.label is not None:
         name, value = map(rows.storable, query.label)
         streams.append(_Stream(query="ids_by_label", values=[{"name": name, "value": value}]))
@@ -82,16 +85,16 @@ def _streams(query: RunQuery) -> list[_Stream]:
 
 
 def _shared(
-    connection: sqlite3.Connection, streams: Sequence[_Stream], bound: str
+    connection: sqlite3.Connection, streams: Sequence[_Stream], bounds: references.Bounds
 ) -> Iterator[RunId]:
     """The ids that all streams have, newest first."""
     while True:
-        heads = [stream.below(connection, bound, 1) for stream in streams]
+        heads = [stream.within(connection, bounds, 1) for stream in streams]
         if not all(heads):
             return
         oldest = min(head[0] for head in heads)
         if all(head[0] == oldest for head in heads):
             yield oldest
-            bound = oldest
-        else:
-            bound = f"{oldest}~"  # sorts just above that id, so that it is asked for again
+            bounds = dataclasses.replace(bounds, end=oldest)
+        else:  # sorts just above that id, so that it is asked for again
+            bounds = dataclasses.replace(bounds, end=f"{oldest}~")

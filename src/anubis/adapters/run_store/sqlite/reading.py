@@ -1,4 +1,4 @@
-"""Every question to the store, as a function of a connection.
+"""Questions about runs, as functions of a connection. ``queueing`` and ``history`` have others.
 
 Lists find ids first, in one index, and then fetch exactly those rows: a page costs the same among
 ten runs and among millions. Nothing here waits or changes anything, so the store calls it on the
@@ -28,7 +28,8 @@ class Wanted:
     now: datetime
     states: Collection[RunState]
     limit: int
-    urgent_only: bool
+    urgent_only: bool = False
+    among: Collection[RunId] | None = None  #: None: any
 
 
 def _sql(name: str) -> str:
@@ -71,7 +72,7 @@ def runs(connection: sqlite3.Connection, run_ids: Sequence[RunId]) -> tuple[Run,
 def resolve(connection: sqlite3.Connection, reference: str) -> RunId:
     """The run a person means; see the port."""
     if references.is_last(reference):
-        last: rows.Parameters = {"before": references.ABOVE_ALL_IDS, "limit": 1}
+        last: rows.Parameters = {"since": "", "before": references.ABOVE_ALL_IDS, "limit": 1}
         return references.newest(ids(connection, "ids_newest", last))
     prefix = references.prefix(reference)
     between: rows.Parameters = {
@@ -86,11 +87,26 @@ def free_ids(connection: sqlite3.Connection, wanted: Wanted) -> list[RunId]:
     """Ids of the runs a worker would get by asking for a lease."""
     parameters: rows.Parameters = {
         "now": rows.micros(wanted.now),
-        "states": json.dumps([state.value for state in wanted.states]),
+        "states": _names(wanted.states),
         "limit": max(0, wanted.limit),
     }
+    if wanted.among is not None:
+        given = {"ids": json.dumps(list(wanted.among)), "urgent": int(wanted.urgent_only)}
+        return ids(connection, "ids_free_among", {**parameters, **given})
     name = "ids_free_and_urgent" if wanted.urgent_only else "ids_free"
     return ids(connection, name, parameters)
+
+
+def _names(states: Collection[RunState]) -> str:
+    """Several states as one parameter."""
+    return json.dumps(sorted({state.value for state in states}))
+
+
+def run_by_key(connection: sqlite3.Connection, submitter: str, key: str) -> Run | None:
+    """The run that a person submitted with a key, if there is one."""
+    chosen = {"submitter": rows.storable(submitter), "submission_key": rows.storable(key)}
+    found = ids(connection, "id_by_submission_key", chosen)
+    return run(connection, found[0]) if found else None
 
 
 def active(connection: sqlite3.Connection, limit: int) -> tuple[Run, ...]:

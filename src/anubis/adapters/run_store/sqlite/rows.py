@@ -11,10 +11,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from anubis.domain.demand import Demand
 from anubis.domain.document import Document
 from anubis.domain.event import Event, EventKind, NewEvent
 from anubis.domain.metric import MetricKey, MetricSource, Summary
 from anubis.domain.run import Lease, Outcome, Run, RunId, RunState, WorkerId
+from anubis.ports.history import TrendPoint
 
 Row = tuple[Any, ...]
 Value = str | int | float | bytes | None
@@ -74,16 +76,19 @@ def run(row: Row) -> Run:
         cancel_requested_at=_maybe_instant(row[14]),
         lease=_lease(row[15], row[16]),
         outcome=_outcome(row[17]),
+        priority=row[18],
+        demand=_demand(row[19:24]),
     )
 
 
 def key_and_events(row: Row) -> tuple[int, int]:
     """The key of the row's run and the number of its last event."""
-    return row[18], row[19]
+    return row[24], row[25]
 
 
-def new_run(new: Run, document: Document) -> Parameters:
+def new_run(new: Run, document: Document, key: str | None) -> Parameters:
     """Parameters of ``add_run``."""
+    demand = new.demand
     return {
         "id": new.id,
         "benchmark": storable(new.benchmark),
@@ -93,6 +98,13 @@ def new_run(new: Run, document: Document) -> Parameters:
         "labels": json.dumps(new.labels),
         "family": None if new.family is None else storable(new.family),
         "submitted_at": micros(new.submitted_at),
+        "priority": new.priority,
+        "cpus": demand.cpus,
+        "memory_bytes": demand.memory_bytes,
+        "gpus": demand.gpus,
+        "exclusive": int(demand.exclusive),
+        "concurrency": demand.concurrency,
+        "submission_key": None if key is None else storable(key),
         "document_name": _bytes(document.name),
         "document_directory": _bytes(document.directory),
         **changed_run(new),
@@ -126,15 +138,21 @@ def labels(carried: Run) -> Sequence[Parameters]:
 
 def event(run_id: RunId, row: Row) -> Event:
     """The event of a row of ``events``."""
-    number, at, kind, message, data = row
+    sequence, number, at, kind, message, data = row
     return Event(
         run_id=run_id,
         number=number,
+        sequence=sequence,
         at=instant(at),
         kind=EventKind(kind),
         message=message,
         data=json.loads(data),
     )
+
+
+def feed_event(row: Row) -> Event:
+    """The event of a row of ``feed``."""
+    return event(row[0], row[1:])
 
 
 def new_event(key: int, number: int, new: NewEvent) -> Parameters:
@@ -163,6 +181,17 @@ def summary(row: Row) -> Summary:
     return Summary(key=key, units=units, count=count, **values)
 
 
+def trend_point(row: Row) -> TrendPoint:
+    """The point of a row of ``trend``."""
+    run_id, state, submitted_at, *measured = row
+    return TrendPoint(
+        run_id=run_id,
+        state=RunState(state),
+        submitted_at=instant(submitted_at),
+        summary=summary(tuple(measured)),
+    )
+
+
 def new_summary(key: int, new: Summary) -> Parameters:
     """Parameters of ``add_summary``."""
     return {
@@ -184,6 +213,17 @@ def _labels(stored: str) -> tuple[tuple[str, str], ...]:
     if stored == "[]":
         return ()
     return tuple((name, value) for name, value in json.loads(stored))
+
+
+def _demand(stored: Row) -> Demand:
+    cpus, memory_bytes, gpus, exclusive, concurrency = stored
+    return Demand(
+        cpus=cpus,
+        memory_bytes=memory_bytes,
+        gpus=gpus,
+        exclusive=bool(exclusive),
+        concurrency=concurrency,
+    )
 
 
 def _lease(worker: str | None, ends: int | None) -> Lease | None:

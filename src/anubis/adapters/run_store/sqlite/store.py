@@ -14,8 +14,10 @@ from anubis.adapters.run_store import transitions
 from anubis.adapters.run_store.sqlite import (
     changes,
     connecting,
+    history,
     migrating,
     paging,
+    queueing,
     reading,
     writing,
 )
@@ -23,6 +25,7 @@ from anubis.domain.document import Document, Fingerprint
 from anubis.domain.event import Event
 from anubis.domain.metric import Summary
 from anubis.domain.run import Run, RunId, RunState, WorkerId
+from anubis.ports.history import Group, TrendPoint, TrendQuery
 from anubis.ports.run_reader import RunQuery
 from anubis.ports.run_store import Step
 
@@ -67,10 +70,28 @@ class SqliteRunStore:
         with connecting.explained(self._path):
             return question(self._connection, *args, **kwargs)
 
-    async def add(self, run: Run, document: Document, plan: str, message: str) -> None:
+    async def _read_apart(
+        self,
+        question: Callable[Concatenate[sqlite3.Connection, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Ask what may take milliseconds in a thread, on a connection of its own."""
+
+        def ask() -> T:
+            connection = connecting.connect(self._path)
+            with connecting.explained(self._path), contextlib.closing(connection):
+                return question(connection, *args, **kwargs)
+
+        return await asyncio.to_thread(ask)
+
+    async def add(
+        self, run: Run, document: Document, plan: str, message: str, *, key: str | None = None
+    ) -> Run:
         """See the port."""
         transitions.check_new(run, document)
-        await self._writer.do(changes.add(run, document, plan, message))
+        new = changes.Submission(run=run, document=document, plan=plan, message=message, key=key)
+        return await self._writer.do(changes.add(new))
 
     async def get(self, run_id: RunId) -> Run:
         """See the port."""
@@ -84,12 +105,7 @@ class SqliteRunStore:
         """See the port. Several filters together may take long, and then do so in a thread."""
         if paging.is_quick(query):
             return self._read(paging.page, query)
-        return await asyncio.to_thread(self._page_apart, query)
-
-    def _page_apart(self, query: RunQuery) -> Sequence[Run]:
-        connection = connecting.connect(self._path)
-        with connecting.explained(self._path), contextlib.closing(connection):
-            return paging.page(connection, query)
+        return await self._read_apart(paging.page, query)
 
     async def counts(self) -> Mapping[RunState, int]:
         """See the port."""
@@ -104,9 +120,12 @@ class SqliteRunStore:
         states: Collection[RunState],
         limit: int,
         urgent_only: bool = False,
+        among: Collection[RunId] | None = None,
     ) -> Sequence[Run]:
         """See the port. Looks before it asks, so that idle workers never take the write lock."""
-        wanted = reading.Wanted(now=now, states=states, limit=limit, urgent_only=urgent_only)
+        wanted = reading.Wanted(
+            now=now, states=states, limit=limit, urgent_only=urgent_only, among=among
+        )
         if not self._read(reading.free_ids, wanted):
             return ()
         return await self._writer.do(changes.lease(worker, wanted, duration))
@@ -130,6 +149,20 @@ class SqliteRunStore:
     async def request_cancel(self, run_id: RunId, *, now: datetime, by: str) -> Run:
         """See the port."""
         return await self._writer.do(changes.request_cancel(run_id, now, by))
+
+    async def heads(
+        self, *, now: datetime, states: Collection[RunState], each: int
+    ) -> Sequence[Run]:
+        """See the port."""
+        return self._read(queueing.heads, now, states, each)
+
+    async def ahead(self, run: Run, *, states: Collection[RunState], limit: int) -> int:
+        """See the port."""
+        return self._read(queueing.ahead, run, states, limit)
+
+    async def active_of(self, submitter: str, *, limit: int) -> int:
+        """See the port."""
+        return self._read(queueing.active_of, submitter, limit)
 
     async def active(self, limit: int) -> Sequence[Run]:
         """See the port."""
@@ -158,6 +191,26 @@ class SqliteRunStore:
     async def delete(self, run_id: RunId) -> None:
         """See the port."""
         await self._writer.do(changes.delete(run_id))
+
+    async def benchmarks(self, *, after: str = "", limit: int = 50) -> Sequence[Group]:
+        """See the port. Counting may take long, and then does so in a thread."""
+        return await self._read_apart(history.benchmarks, after, limit)
+
+    async def families(self, *, after: str = "", limit: int = 50) -> Sequence[Group]:
+        """See the port. Counting may take long, and then does so in a thread."""
+        return await self._read_apart(history.families, after, limit)
+
+    async def trend(self, query: TrendQuery) -> Sequence[TrendPoint]:
+        """See the port."""
+        return self._read(history.trend, query)
+
+    async def feed(self, *, after: int, limit: int = 1000) -> Sequence[Event]:
+        """See the port."""
+        return self._read(history.feed, after, limit)
+
+    async def last_sequence(self) -> int:
+        """See the port."""
+        return self._read(history.last_sequence)
 
     def change_token(self) -> int:
         """See the port. Our own writer has its own connection, so its commits count too."""

@@ -1,0 +1,78 @@
+-- What the queue asks. A team is a person's runs of one benchmark that have not ended: a group.
+
+-- name: heads
+-- Free runs in some states, the first :each of every state of every group in the queue. Groups are
+-- found by leaping from one to the next in the index, so runs that wait behind cost nothing.
+WITH RECURSIVE team (submitter, benchmark) AS (
+    SELECT submitter, benchmark FROM (
+        SELECT submitter, benchmark FROM run INDEXED BY run_waiting
+        WHERE ended_at IS NULL ORDER BY submitter, benchmark LIMIT 1
+    )
+    UNION ALL
+    SELECT later.submitter, later.benchmark
+    FROM team JOIN run AS later ON later.key = (
+        SELECT run.key FROM run INDEXED BY run_waiting
+        WHERE run.ended_at IS NULL
+            AND (run.submitter, run.benchmark) > (team.submitter, team.benchmark)
+        ORDER BY run.submitter, run.benchmark LIMIT 1
+    )
+)
+SELECT run.id, run.state, version, run.benchmark, engine, descriptor_sha, run.submitter, labels,
+    family, submitted_at, state_since, deadline, started_at, ended_at, cancel_requested_at,
+    lease_worker, lease_ends, outcome, priority, cpus, memory_bytes, gpus, exclusive, concurrency,
+    run.key, events
+FROM team CROSS JOIN json_each(:states) AS wanted CROSS JOIN run
+WHERE run.key IN (
+    SELECT head.key FROM run AS head INDEXED BY run_waiting
+    WHERE head.ended_at IS NULL
+        AND head.submitter = team.submitter
+        AND head.benchmark = team.benchmark
+        AND head.state = wanted.value
+        AND head.cancel_requested_at IS NULL
+        AND (head.lease_ends IS NULL OR head.lease_ends < :now)
+    ORDER BY head.priority DESC, head.id LIMIT :each
+);
+
+-- name: ahead
+-- How many runs in some states leave the queue before one with this priority and id, at most
+-- :limit: in each group, the start of the index.
+WITH RECURSIVE team (submitter, benchmark) AS (
+    SELECT submitter, benchmark FROM (
+        SELECT submitter, benchmark FROM run INDEXED BY run_waiting
+        WHERE ended_at IS NULL ORDER BY submitter, benchmark LIMIT 1
+    )
+    UNION ALL
+    SELECT later.submitter, later.benchmark
+    FROM team JOIN run AS later ON later.key = (
+        SELECT run.key FROM run INDEXED BY run_waiting
+        WHERE run.ended_at IS NULL
+            AND (run.submitter, run.benchmark) > (team.submitter, team.benchmark)
+        ORDER BY run.submitter, run.benchmark LIMIT 1
+    )
+)
+SELECT count(*) FROM (
+    SELECT 1 FROM team CROSS JOIN json_each(:states) AS wanted
+        CROSS JOIN run INDEXED BY run_waiting
+    WHERE run.ended_at IS NULL
+        AND run.submitter = team.submitter
+        AND run.benchmark = team.benchmark
+        AND run.state = wanted.value
+        AND run.priority > :priority
+    UNION ALL
+    SELECT 1 FROM team CROSS JOIN json_each(:states) AS wanted
+        CROSS JOIN run INDEXED BY run_waiting
+    WHERE run.ended_at IS NULL
+        AND run.submitter = team.submitter
+        AND run.benchmark = team.benchmark
+        AND run.state = wanted.value
+        AND run.priority = :priority
+        AND run.id < :id
+    LIMIT :limit
+);
+
+-- name: active_of
+-- How many runs of one person have not ended, at most :limit.
+SELECT count(*) FROM (
+    SELECT 1 FROM run INDEXED BY run_waiting
+    WHERE ended_at IS NULL AND submitter = :submitter LIMIT :limit
+);
