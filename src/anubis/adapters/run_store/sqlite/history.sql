@@ -16,7 +16,7 @@ SELECT name,
 FROM series WHERE name IS NOT NULL LIMIT :limit;
 
 -- name: families
--- The same for families.
+-- Families by name, above one, each with its runs (counted so far) and the newest of them.
 WITH RECURSIVE series (name) AS (
     SELECT min(family) FROM run INDEXED BY run_by_family WHERE family > :after
     UNION ALL

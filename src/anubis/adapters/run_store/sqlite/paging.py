@@ -31,7 +31,11 @@ class _Stream:
         self, connection: sqlite3.Connection, bounds: references.Bounds, limit: int
     ) -> list[RunId]:
         """The newest ids within ``bounds``."""
-        shared = {"since": bounds.start, "before": rows.storable(bounds.end), "limit": limit}
+        shared: rows.Parameters = {
+            "since": bounds.start,
+            "before": rows.storable(bounds.end),
+            "limit": limit,
+        }
         parts = [reading.ids(connection, self.query, {**value, **shared}) for value in self.values]
         return list(itertools.islice(heapq.merge(*parts, reverse=True), limit))
 

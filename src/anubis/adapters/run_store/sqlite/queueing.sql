@@ -1,8 +1,8 @@
--- What the queue asks. A team is a person's runs of one benchmark that have not ended: a group.
+-- What the queue asks. A team: all runs of one person and one benchmark that have not ended.
 
 -- name: heads
--- Free runs in some states, the first :each of every state of every group in the queue. Groups are
--- found by leaping from one to the next in the index, so runs that wait behind cost nothing.
+-- Free runs in some states, the first :each of every state of every team.
+-- Teams are found by leaping from one to the next, so that runs further back cost nothing.
 WITH RECURSIVE team (submitter, benchmark) AS (
     SELECT submitter, benchmark FROM (
         SELECT submitter, benchmark FROM run INDEXED BY run_waiting
@@ -10,11 +10,14 @@ WITH RECURSIVE team (submitter, benchmark) AS (
     )
     UNION ALL
     SELECT later.submitter, later.benchmark
-    FROM team JOIN run AS later ON later.key = (
-        SELECT run.key FROM run INDEXED BY run_waiting
-        WHERE run.ended_at IS NULL
-            AND (run.submitter, run.benchmark) > (team.submitter, team.benchmark)
-        ORDER BY run.submitter, run.benchmark LIMIT 1
+    FROM team JOIN run AS later ON later.key = coalesce(
+        (SELECT run.key FROM run INDEXED BY run_waiting
+            WHERE run.ended_at IS NULL
+                AND run.submitter = team.submitter AND run.benchmark > team.benchmark
+            ORDER BY run.benchmark LIMIT 1),
+        (SELECT run.key FROM run INDEXED BY run_waiting
+            WHERE run.ended_at IS NULL AND run.submitter > team.submitter
+            ORDER BY run.submitter, run.benchmark LIMIT 1)
     )
 )
 SELECT run.id, run.state, version, run.benchmark, engine, descriptor_sha, run.submitter, labels,
@@ -34,8 +37,7 @@ WHERE run.key IN (
 );
 
 -- name: ahead
--- How many runs in some states leave the queue before one with this priority and id, at most
--- :limit: in each group, the start of the index.
+-- How many runs in some states have a higher priority, or the same and are older; at most :limit.
 WITH RECURSIVE team (submitter, benchmark) AS (
     SELECT submitter, benchmark FROM (
         SELECT submitter, benchmark FROM run INDEXED BY run_waiting
@@ -43,11 +45,14 @@ WITH RECURSIVE team (submitter, benchmark) AS (
     )
     UNION ALL
     SELECT later.submitter, later.benchmark
-    FROM team JOIN run AS later ON later.key = (
-        SELECT run.key FROM run INDEXED BY run_waiting
-        WHERE run.ended_at IS NULL
-            AND (run.submitter, run.benchmark) > (team.submitter, team.benchmark)
-        ORDER BY run.submitter, run.benchmark LIMIT 1
+    FROM team JOIN run AS later ON later.key = coalesce(
+        (SELECT run.key FROM run INDEXED BY run_waiting
+            WHERE run.ended_at IS NULL
+                AND run.submitter = team.submitter AND run.benchmark > team.benchmark
+            ORDER BY run.benchmark LIMIT 1),
+        (SELECT run.key FROM run INDEXED BY run_waiting
+            WHERE run.ended_at IS NULL AND run.submitter > team.submitter
+            ORDER BY run.submitter, run.benchmark LIMIT 1)
     )
 )
 SELECT count(*) FROM (

@@ -91,7 +91,10 @@ def free_ids(connection: sqlite3.Connection, wanted: Wanted) -> list[RunId]:
         "limit": max(0, wanted.limit),
     }
     if wanted.among is not None:
-        given = {"ids": json.dumps(list(wanted.among)), "urgent": int(wanted.urgent_only)}
+        given: rows.Parameters = {
+            "ids": json.dumps(list(wanted.among)),
+            "urgent": int(wanted.urgent_only),
+        }
         return ids(connection, "ids_free_among", {**parameters, **given})
     name = "ids_free_and_urgent" if wanted.urgent_only else "ids_free"
     return ids(connection, name, parameters)
