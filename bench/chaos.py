@@ -28,7 +28,8 @@ from pathlib import Path
 
 from anubis.adapters.engine.process.guardian import files
 from anubis.bootstrap import embedded
-from anubis.bootstrap.application import Application
+from anubis.bootstrap.application import Submission
+from anubis.bootstrap.local import LocalApplication
 from anubis.domain.document import Document
 from anubis.domain.run import Run, RunId, RunState
 from anubis.ports.log_store import LogQuery
@@ -69,7 +70,7 @@ class Report:
 class Campaign:
     """One home, many runs, many kills."""
 
-    def __init__(self, app: Application, folder: Path, seed: int) -> None:
+    def __init__(self, app: LocalApplication, folder: Path, seed: int) -> None:
         self._app = app
         self._dice = random.Random(seed)
         self._ledgers = folder / "ledgers"
@@ -104,12 +105,9 @@ class Campaign:
         if self._dice.random() < 0.2:
             await self._submit_by_command(descriptor)
             return
-        submitted = await self._app.submit(
-            Document(name="chaos.toml", directory="", content=descriptor.encode()),
-            engine=None,
-            environment=os.environ,
-            submitter="chaos",
-        )
+        document = Document(name="chaos.toml", directory="", content=descriptor.encode())
+        submission = Submission(document=document, submitter="chaos", environment=os.environ)
+        submitted = await self._app.submit(submission)
         self._runs.append(submitted.run.id)
 
     def _descriptor(self) -> str:

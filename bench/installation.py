@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from anubis.bootstrap import embedded
-from anubis.bootstrap.application import Application
+from anubis.bootstrap.application import Application, Submission
+from anubis.bootstrap.local import LocalApplication
 from anubis.domain.document import Document
 from anubis.domain.run import Run
 from anubis.runtime import locking
@@ -35,7 +36,7 @@ benchmark_code = "true"
 
 
 @contextlib.asynccontextmanager
-async def installation(*, slots: int) -> AsyncIterator[Application]:
+async def installation(*, slots: int) -> AsyncIterator[LocalApplication]:
     """A fresh home whose runtime is up and has carried its first run."""
     with tempfile.TemporaryDirectory(prefix="anubis-bench-") as folder:
         # In the file and not only in our own settings: the runtime reads them for itself.
@@ -51,10 +52,8 @@ async def installation(*, slots: int) -> AsyncIterator[Application]:
 
 async def submit(application: Application, document: Document) -> Run:
     """Hand in a run with our own environment."""
-    submitted = await application.submit(
-        document, engine=None, environment=os.environ, submitter="bench"
-    )
-    return submitted.run
+    submission = Submission(document=document, submitter="bench", environment=os.environ)
+    return (await application.submit(submission)).run
 
 
 async def run_to_end(application: Application, document: Document) -> Run:
