@@ -1,0 +1,162 @@
+"""How errors look on the wire: ``application/problem+json`` (RFC 9457), always with the request id.
+
+| error | status |
+|---|---|
+| RunNotFound, ScheduleNotFound, TokenNotFound | 404 |
+| RunAmbiguous, NotPossible | 409 |
+| DescriptorInvalid, other UserErrors, malformed requests | 422 |
+| NotAuthenticated | 401 |
+| NotAllowed | 403 |
+| TooMuch | 429 |
+| TemporaryError | 503 |
+| PermanentError, defects | 500 |
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import NotRequired, TypedDict
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from anubis.domain import errors
+from anubis.stages.presentation import shapes
+
+MEDIA_TYPE = "application/problem+json"
+
+STATUS: Mapping[type[errors.AnubisError], int] = {
+    errors.RunNotFound: 404,
+    errors.ScheduleNotFound: 404,
+    errors.TokenNotFound: 404,
+    errors.RunAmbiguous: 409,
+    errors.NotPossible: 409,
+    errors.NotAuthenticated: 401,
+    errors.NotAllowed: 403,
+    errors.TooMuch: 429,
+    errors.UserError: 422,
+    errors.TemporaryError: 503,
+    errors.AnubisError: 500,
+}
+"""The status of an error: that of the nearest class above it."""
+
+DEFECT = "an internal error: the log of the service tells more under this request id"
+
+
+class FieldShape(TypedDict):
+    """Something wrong with a request."""
+
+    field: str
+    found: str
+    expected: str
+
+
+class ProblemBody(TypedDict):
+    """A problem document."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    request_id: str
+    problems: NotRequired[Sequence[shapes.ProblemShape | FieldShape]]
+
+
+def install(app: FastAPI) -> None:
+    """Have every error of this app answered as a problem."""
+    app.add_exception_handler(errors.AnubisError, _explained)
+    app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(HTTPException, _http)
+
+
+def answer(request: Request, error: errors.AnubisError) -> Response:
+    """The problem document of an error that we explain in words."""
+    kind = next(one for one in type(error).__mro__ if one in STATUS)
+    status = STATUS[kind]
+    name = re.sub(r"(?<!^)(?=[A-Z])", "-", type(error).__name__).lower()
+    body = ProblemBody(
+        type=f"urn:anubis:{name}",
+        title=name.replace("-", " ").capitalize(),
+        status=status,
+        detail=str(error),
+        request_id=request_id(request),
+    )
+    if isinstance(error, errors.DescriptorInvalid):
+        body["problems"] = [shapes.problem_shape(problem) for problem in error.problems]
+    return _response(body, _headers(error))
+
+
+def request_id(request: Request) -> str:
+    """The id that log, answer and problem share."""
+    return str(getattr(request.state, "request_id", ""))
+
+
+def plain(status: int, detail: str, request_id: str) -> Response:
+    """A problem that HTTP has a name for."""
+    title = HTTPStatus(status).phrase
+    body = ProblemBody(
+        type="about:blank", title=title, status=status, detail=detail, request_id=request_id
+    )
+    return _response(body, {})
+
+
+def _headers(error: errors.AnubisError) -> Mapping[str, str]:
+    if isinstance(error, errors.NotAuthenticated):
+        return {"WWW-Authenticate": "Bearer"}
+    if isinstance(error, errors.TooMuch) and error.retry_after is not None:
+        return {"Retry-After": str(max(1, math.ceil(error.retry_after)))}
+    if isinstance(error, errors.TemporaryError):
+        return {"Retry-After": "1"}
+    return {}
+
+
+def _response(body: ProblemBody, headers: Mapping[str, str]) -> Response:
+    text = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+    return Response(text, body["status"], dict(headers), MEDIA_TYPE)
+
+
+async def _explained(request: Request, error: Exception) -> Response:
+    assert isinstance(error, errors.AnubisError)
+    return answer(request, error)
+
+
+async def _malformed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    found = [_field(one) for one in error.errors()]
+    sentences = "; ".join(
+        f"{one['field']}: found {one['found']}, expected {one['expected']}" for one in found
+    )
+    body = ProblemBody(
+        type="urn:anubis:request-invalid",
+        title="Request invalid",
+        status=422,
+        detail=sentences,
+        request_id=request_id(request),
+        problems=found,
+    )
+    return _response(body, {})
+
+
+def _field(error: Mapping[str, object]) -> FieldShape:
+    place = error.get("loc", ())
+    assert isinstance(place, tuple | list)
+    found = repr(error.get("input"))
+    return FieldShape(
+        field=".".join(str(part) for part in place),
+        found=found if len(found) <= 200 else f"{found[:200]}…",
+        expected=str(error.get("msg", "")),
+    )
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    response = plain(error.status_code, str(error.detail), request_id(request))
+    for name, value in (error.headers or {}).items():
+        response.headers[name] = value
+    return response

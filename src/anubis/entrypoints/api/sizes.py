@@ -1,0 +1,61 @@
+"""How large the body of a request may be.
+
+By its announced length where there is one, and while it streams in any case. A route that takes
+more says so with ``LIMITS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from anubis.entrypoints.api import problems
+
+LARGEST_BODY = 16 * 1024**2
+"""Bytes. A thousand times a long descriptor."""
+
+LARGER: Mapping[str, int] = {"/api/job": 256 * 1024**2}
+"""Prefixes of paths that take more: uploads of script archives."""
+
+
+class SizeLimit:
+    """Answers 413 to bodies that are too large."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on with a body that ends before it gets too large."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        limit = limit_of(scope["path"])
+        announced = Headers(scope=scope).get("content-length", "0")
+        if announced.isdigit() and int(announced) > limit:
+            response = problems.plain(413, _text(limit), scope["state"]["request_id"])
+            await response(scope, receive, send)
+            return
+        seen = 0
+
+        async def counted() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > limit:
+                raise HTTPException(413, _text(limit))
+            return message
+
+        await self._app(scope, counted, send)
+
+
+def limit_of(path: str) -> int:
+    """Bytes that a request for this path may bring."""
+    larger = (limit for prefix, limit in LARGER.items() if path.startswith(prefix))
+    return next(larger, LARGEST_BODY)
+
+
+def _text(limit: int) -> str:
+    return f"the body is too large: expected at most {limit} bytes"
