@@ -159,12 +159,13 @@ class MemoryRunStore:
         self, *, now: datetime, states: Collection[RunState], each: int
     ) -> Sequence[Run]:
         """See the port."""
-        free = (run for run in self._free(now, states) if run.cancel_requested_at is None)
-        return ordering.heads(free, each)
+        waiting = (run for run in self._free(now, states) if run.started_at is None)
+        return ordering.heads((run for run in waiting if not run.cancel_requested_at), each)
 
     async def ahead(self, run: Run, *, states: Collection[RunState], limit: int) -> int:
         """See the port."""
-        waiting = (each for each in self._active() if each.state in states)
+        active = (each for each in self._active() if each.state in states)
+        waiting = (each for each in active if each.started_at is None)
         before = sum(ordering.place(each) < ordering.place(run) for each in waiting)
         return min(before, max(0, limit))
 

@@ -133,12 +133,19 @@ def apply(worker: WorkerId, step: Step) -> Change[Run]:
         _add_events(connection, key, last, events)
         _store_findings(connection, key, step)
         changed = {**rows.changed_run(after), "run": key, "events": last + len(events)}
-        connection.execute(_sql("move_run" if step.moves else "touch_run"), changed)
+        connection.execute(_sql(_update(held, after, step)), changed)
         if after.state.is_terminal:
             connection.execute(_sql("forget_plan"), {"run": key})
         return after
 
     return change
+
+
+def _update(before: Run, after: Run, step: Step) -> str:
+    """The query that rewrites no more indexes than the step needs."""
+    if (before.started_at, before.ended_at) != (after.started_at, after.ended_at):
+        return "start_or_end_run"
+    return "move_run" if step.moves else "touch_run"
 
 
 def _store_findings(connection: sqlite3.Connection, key: int, step: Step) -> None:

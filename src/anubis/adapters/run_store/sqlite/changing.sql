@@ -46,7 +46,14 @@ WHERE key IN (
 );
 
 -- name: move_run
--- All that a step with moves can change in a run.
+-- All that a step with moves can change in a run that neither starts nor ends by it.
+UPDATE run SET state = :state, version = :version, state_since = :state_since,
+    deadline = :deadline, lease_worker = :lease_worker, lease_ends = :lease_ends,
+    outcome = :outcome, events = :events
+WHERE key = :run;
+
+-- name: start_or_end_run
+-- All that any step can change: the place in the queue is given up.
 UPDATE run SET state = :state, version = :version, state_since = :state_since,
     deadline = :deadline, started_at = :started_at, ended_at = :ended_at,
     lease_worker = :lease_worker, lease_ends = :lease_ends, outcome = :outcome, events = :events

@@ -1,36 +1,37 @@
--- What the queue asks. A team: all runs of one person and one benchmark that have not ended.
+-- What the queue asks. A team: all runs of one person and one benchmark that have not started.
 
 -- name: heads
--- Free runs in some states, the first :each of every state of every team.
+-- Free runs in some states, the first :each of every team.
 -- Teams are found by leaping from one to the next, so that runs further back cost nothing.
 WITH RECURSIVE team (submitter, benchmark) AS (
     SELECT submitter, benchmark FROM (
         SELECT submitter, benchmark FROM run INDEXED BY run_waiting
-        WHERE ended_at IS NULL ORDER BY submitter, benchmark LIMIT 1
+        WHERE started_at IS NULL AND ended_at IS NULL ORDER BY submitter, benchmark LIMIT 1
     )
     UNION ALL
     SELECT later.submitter, later.benchmark
     FROM team JOIN run AS later ON later.key = coalesce(
         (SELECT run.key FROM run INDEXED BY run_waiting
-            WHERE run.ended_at IS NULL
+            WHERE run.started_at IS NULL AND run.ended_at IS NULL
                 AND run.submitter = team.submitter AND run.benchmark > team.benchmark
             ORDER BY run.benchmark LIMIT 1),
         (SELECT run.key FROM run INDEXED BY run_waiting
-            WHERE run.ended_at IS NULL AND run.submitter > team.submitter
+            WHERE run.started_at IS NULL AND run.ended_at IS NULL
+                AND run.submitter > team.submitter
             ORDER BY run.submitter, run.benchmark LIMIT 1)
     )
 )
-SELECT run.id, run.state, version, run.benchmark, engine, descriptor_sha, run.submitter, labels,
+SELECT run.id, state, version, run.benchmark, engine, descriptor_sha, run.submitter, labels,
     family, submitted_at, state_since, deadline, started_at, ended_at, cancel_requested_at,
     lease_worker, lease_ends, outcome, priority, cpus, memory_bytes, gpus, exclusive, concurrency,
     run.key, events
-FROM team CROSS JOIN json_each(:states) AS wanted CROSS JOIN run
+FROM team CROSS JOIN run
 WHERE run.key IN (
     SELECT head.key FROM run AS head INDEXED BY run_waiting
-    WHERE head.ended_at IS NULL
+    WHERE head.started_at IS NULL AND head.ended_at IS NULL
         AND head.submitter = team.submitter
         AND head.benchmark = team.benchmark
-        AND head.state = wanted.value
+        AND head.state IN (SELECT value FROM json_each(:states))
         AND head.cancel_requested_at IS NULL
         AND (head.lease_ends IS NULL OR head.lease_ends < :now)
     ORDER BY head.priority DESC, head.id LIMIT :each
@@ -41,43 +42,47 @@ WHERE run.key IN (
 WITH RECURSIVE team (submitter, benchmark) AS (
     SELECT submitter, benchmark FROM (
         SELECT submitter, benchmark FROM run INDEXED BY run_waiting
-        WHERE ended_at IS NULL ORDER BY submitter, benchmark LIMIT 1
+        WHERE started_at IS NULL AND ended_at IS NULL ORDER BY submitter, benchmark LIMIT 1
     )
     UNION ALL
     SELECT later.submitter, later.benchmark
     FROM team JOIN run AS later ON later.key = coalesce(
         (SELECT run.key FROM run INDEXED BY run_waiting
-            WHERE run.ended_at IS NULL
+            WHERE run.started_at IS NULL AND run.ended_at IS NULL
                 AND run.submitter = team.submitter AND run.benchmark > team.benchmark
             ORDER BY run.benchmark LIMIT 1),
         (SELECT run.key FROM run INDEXED BY run_waiting
-            WHERE run.ended_at IS NULL AND run.submitter > team.submitter
+            WHERE run.started_at IS NULL AND run.ended_at IS NULL
+                AND run.submitter > team.submitter
             ORDER BY run.submitter, run.benchmark LIMIT 1)
     )
 )
 SELECT count(*) FROM (
-    SELECT 1 FROM team CROSS JOIN json_each(:states) AS wanted
-        CROSS JOIN run INDEXED BY run_waiting
-    WHERE run.ended_at IS NULL
+    SELECT 1 FROM team CROSS JOIN run INDEXED BY run_waiting
+    WHERE run.started_at IS NULL AND run.ended_at IS NULL
         AND run.submitter = team.submitter
         AND run.benchmark = team.benchmark
-        AND run.state = wanted.value
         AND run.priority > :priority
+        AND run.state IN (SELECT value FROM json_each(:states))
     UNION ALL
-    SELECT 1 FROM team CROSS JOIN json_each(:states) AS wanted
-        CROSS JOIN run INDEXED BY run_waiting
-    WHERE run.ended_at IS NULL
+    SELECT 1 FROM team CROSS JOIN run INDEXED BY run_waiting
+    WHERE run.started_at IS NULL AND run.ended_at IS NULL
         AND run.submitter = team.submitter
         AND run.benchmark = team.benchmark
-        AND run.state = wanted.value
         AND run.priority = :priority
         AND run.id < :id
+        AND run.state IN (SELECT value FROM json_each(:states))
     LIMIT :limit
 );
 
 -- name: active_of
 -- How many runs of one person have not ended, at most :limit.
+-- Of all people's, only a handful are between their start and their end.
 SELECT count(*) FROM (
     SELECT 1 FROM run INDEXED BY run_waiting
-    WHERE ended_at IS NULL AND submitter = :submitter LIMIT :limit
+    WHERE started_at IS NULL AND ended_at IS NULL AND submitter = :submitter
+    UNION ALL
+    SELECT 1 FROM run INDEXED BY run_by_state
+    WHERE state IN ('RUNNING', 'FINISHING') AND submitter = :submitter
+    LIMIT :limit
 );
