@@ -9,25 +9,20 @@ import dataclasses
 import hashlib
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TypeVar
 
 from anubis.adapters.run_store import transitions
-from anubis.adapters.run_store.sqlite import queries, reading, rows
+from anubis.adapters.run_store.sqlite import reading, rows
+from anubis.adapters.sqlite import documents, queries, values
+from anubis.adapters.sqlite.writing import Change
 from anubis.domain.document import Document, Fingerprint
 from anubis.domain.event import NewEvent
 from anubis.domain.metric import Summary
 from anubis.domain.run import Run, RunId, WorkerId
 from anubis.ports.run_store import Step
 
-T = TypeVar("T")
-Change = Callable[[sqlite3.Connection], T]
-"""What the writer is asked to do; its result goes back to whoever asked, after the commit."""
-
-
-def _sql(name: str) -> str:
-    return queries.load("changing.sql")[name]
+_SQL = queries.Queries(__file__, "changing.sql")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,13 +63,12 @@ def _stored_before(connection: sqlite3.Connection, new: Submission) -> Run | Non
 
 def _insert(connection: sqlite3.Connection, new: Submission) -> None:
     run = new.run
-    content = {"sha": run.descriptor_sha, "content": new.document.content}
-    connection.execute(_sql("add_document"), content)
+    documents.keep(connection, new.document)
     columns = rows.new_run(run, new.document, new.key)
-    key = connection.execute(_sql("add_run"), columns).lastrowid
+    key = connection.execute(_SQL["add_run"], columns).lastrowid
     assert key is not None, "an INSERT always has one"
-    connection.execute(_sql("add_plan"), {"run": key, "content": rows.storable(new.plan)})
-    connection.executemany(_sql("add_label"), rows.labels(run))
+    connection.execute(_SQL["add_plan"], {"run": key, "content": values.storable(new.plan)})
+    connection.executemany(_SQL["add_label"], rows.labels(run))
     _add_events(connection, key, 0, [transitions.first_event(run, new.message)])
 
 
@@ -93,8 +87,8 @@ def renew(worker: WorkerId, run_ids: Collection[RunId], ends: datetime) -> Chang
     """Extend what ``worker`` still holds; see the port."""
 
     def change(connection: sqlite3.Connection) -> frozenset[RunId]:
-        among = {"ids": json.dumps(list(run_ids)), "worker": rows.storable(worker)}
-        held = [run_id for (run_id,) in connection.execute(_sql("held_among"), among)]
+        among = {"ids": json.dumps(list(run_ids)), "worker": values.storable(worker)}
+        held = [run_id for (run_id,) in connection.execute(_SQL["held_among"], among)]
         _lease(connection, worker, held, ends)
         return frozenset(held)
 
@@ -106,17 +100,17 @@ def _lease(
 ) -> None:
     given = {
         "ids": json.dumps(ids),
-        "worker": rows.storable(worker),
-        "ends": rows.micros(ends),
+        "worker": values.storable(worker),
+        "ends": values.micros(ends),
     }
-    connection.execute(_sql("lease"), given)
+    connection.execute(_SQL["lease"], given)
 
 
 def release_all(worker: WorkerId) -> Change[None]:
     """Give back every lease of ``worker``; see the port."""
 
     def change(connection: sqlite3.Connection) -> None:
-        connection.execute(_sql("release_all"), {"worker": rows.storable(worker)})
+        connection.execute(_SQL["release_all"], {"worker": values.storable(worker)})
 
     return change
 
@@ -133,9 +127,9 @@ def apply(worker: WorkerId, step: Step) -> Change[Run]:
         _add_events(connection, key, last, events)
         _store_findings(connection, key, step)
         changed = {**rows.changed_run(after), "run": key, "events": last + len(events)}
-        connection.execute(_sql(_update(held, after, step)), changed)
+        connection.execute(_SQL[_update(held, after, step)], changed)
         if after.state.is_terminal:
-            connection.execute(_sql("forget_plan"), {"run": key})
+            connection.execute(_SQL["forget_plan"], {"run": key})
         return after
 
     return change
@@ -156,19 +150,19 @@ def _store_findings(connection: sqlite3.Connection, key: int, step: Step) -> Non
 
 
 def _set_fingerprint(connection: sqlite3.Connection, key: int, found: Fingerprint) -> None:
-    machine = rows.storable(found.machine)
+    machine = values.storable(found.machine)
     sha = hashlib.sha256(machine.encode()).hexdigest()
-    connection.execute(_sql("add_machine"), {"sha": sha, "content": machine})
-    moment = rows.storable(found.moment)
-    connection.execute(_sql("set_fingerprint"), {"run": key, "sha": sha, "moment": moment})
+    connection.execute(_SQL["add_machine"], {"sha": sha, "content": machine})
+    moment = values.storable(found.moment)
+    connection.execute(_SQL["set_fingerprint"], {"run": key, "sha": sha, "moment": moment})
 
 
 def _replace_summaries(
     connection: sqlite3.Connection, key: int, summaries: Sequence[Summary]
 ) -> None:
-    connection.execute(_sql("forget_summaries"), {"run": key})
+    connection.execute(_SQL["forget_summaries"], {"run": key})
     connection.executemany(
-        _sql("add_summary"), [rows.new_summary(key, summary) for summary in summaries]
+        _SQL["add_summary"], [rows.new_summary(key, summary) for summary in summaries]
     )
 
 
@@ -182,7 +176,7 @@ def request_cancel(run_id: RunId, now: datetime, by: str) -> Change[Run]:
             key, last = rows.key_and_events(row)
             _add_events(connection, key, last, events)
             changed = {**rows.changed_run(after), "run": key, "events": last + len(events)}
-            connection.execute(_sql("request_cancel"), changed)
+            connection.execute(_SQL["request_cancel"], changed)
         return after
 
     return change
@@ -196,10 +190,10 @@ def delete(run_id: RunId) -> Change[None]:
         run = rows.run(row)
         transitions.check_ended(run)
         key, _ = rows.key_and_events(row)
-        connection.executemany(_sql("delete_label"), rows.labels(run))
-        connection.execute(_sql("delete_run"), {"run": key})
-        connection.execute(_sql("delete_lone_document"), {"sha": run.descriptor_sha})
-        connection.execute(_sql("delete_lone_machines"))
+        connection.executemany(_SQL["delete_label"], rows.labels(run))
+        connection.execute(_SQL["delete_run"], {"run": key})
+        documents.forget_lone(connection, run.descriptor_sha)
+        connection.execute(_SQL["delete_lone_machines"])
 
     return change
 
@@ -208,7 +202,7 @@ def _add_events(
     connection: sqlite3.Connection, key: int, last: int, events: Sequence[NewEvent]
 ) -> None:
     numbered = enumerate(events, start=last + 1)
-    new: Sequence[Mapping[str, rows.Value]] = [
+    new: Sequence[Mapping[str, values.Value]] = [
         rows.new_event(key, number, event) for number, event in numbered
     ]
-    connection.executemany(_sql("add_event"), new)
+    connection.executemany(_SQL["add_event"], new)

@@ -1,9 +1,5 @@
 -- What the writer does. Every statement runs inside a transaction of writing.py.
 
--- name: add_document
--- Keep the bytes of a descriptor once, however many runs share them.
-INSERT INTO document (sha, content) VALUES (:sha, :content) ON CONFLICT (sha) DO NOTHING;
-
 -- name: add_run
 -- A new run; its first event is stored with it.
 INSERT INTO run (id, state, version, benchmark, engine, descriptor_sha, submitter, labels, family,
@@ -101,13 +97,6 @@ DELETE FROM label WHERE name = :name AND value = :value AND id = :id;
 -- name: delete_run
 -- A run and, by cascade, its plan, events, fingerprint and summaries.
 DELETE FROM run WHERE key = :run;
-
--- name: delete_lone_document
--- The descriptor of a deleted run, unless another run or a schedule has the same one.
-DELETE FROM document
-WHERE sha = :sha
-    AND NOT EXISTS (SELECT 1 FROM run WHERE descriptor_sha = :sha)
-    AND NOT EXISTS (SELECT 1 FROM schedule WHERE descriptor_sha = :sha);
 
 -- name: delete_lone_machines
 -- Machines that no fingerprint names any more; there are only ever a few machines.

@@ -5,13 +5,12 @@ from __future__ import annotations
 import sqlite3
 
 from anubis.adapters.run_store import references
-from anubis.adapters.run_store.sqlite import queries, rows
+from anubis.adapters.run_store.sqlite import rows
+from anubis.adapters.sqlite import queries, values
 from anubis.domain.event import Event
 from anubis.ports.history import MOST_COUNTED, Group, TrendPoint, TrendQuery
 
-
-def _sql(name: str) -> str:
-    return queries.load("history.sql")[name]
+_SQL = queries.Queries(__file__, "history.sql")
 
 
 def benchmarks(connection: sqlite3.Connection, after: str, limit: int) -> tuple[Group, ...]:
@@ -27,30 +26,30 @@ def families(connection: sqlite3.Connection, after: str, limit: int) -> tuple[Gr
 def _groups(
     connection: sqlite3.Connection, query: str, after: str, limit: int
 ) -> tuple[Group, ...]:
-    asked = {"after": rows.storable(after), "most": MOST_COUNTED, "limit": max(0, limit)}
-    found = connection.execute(_sql(query), asked)
+    asked = {"after": values.storable(after), "most": MOST_COUNTED, "limit": max(0, limit)}
+    found = connection.execute(_SQL[query], asked)
     return tuple(Group(name=name, runs=runs, newest=newest) for name, runs, newest in found)
 
 
 def trend(connection: sqlite3.Connection, query: TrendQuery) -> tuple[TrendPoint, ...]:
     """The points of a trend line, newest first."""
-    asked: rows.Parameters = {
-        "benchmark": rows.storable(query.benchmark),
-        "metric": rows.storable(query.metric),
-        "unit": None if query.unit is None else rows.storable(query.unit),
-        "before": rows.storable(query.before or references.ABOVE_ALL_IDS),
+    asked: values.Parameters = {
+        "benchmark": values.storable(query.benchmark),
+        "metric": values.storable(query.metric),
+        "unit": None if query.unit is None else values.storable(query.unit),
+        "before": values.storable(query.before or references.ABOVE_ALL_IDS),
         "limit": max(0, query.limit),
     }
-    return tuple(map(rows.trend_point, connection.execute(_sql("trend"), asked)))
+    return tuple(map(rows.trend_point, connection.execute(_SQL["trend"], asked)))
 
 
 def feed(connection: sqlite3.Connection, after: int, limit: int) -> tuple[Event, ...]:
     """Events of all runs, in the order they were stored."""
     asked = {"after": after, "limit": max(0, limit)}
-    return tuple(map(rows.feed_event, connection.execute(_sql("feed"), asked)))
+    return tuple(map(rows.feed_event, connection.execute(_SQL["feed"], asked)))
 
 
 def last_sequence(connection: sqlite3.Connection) -> int:
     """The sequence of the newest event ever stored."""
-    found = connection.execute(_sql("last_sequence")).fetchone()
+    found = connection.execute(_SQL["last_sequence"]).fetchone()
     return 0 if found is None else int(found[0])

@@ -15,7 +15,8 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 
 from anubis.adapters.run_store import references
-from anubis.adapters.run_store.sqlite import reading, rows
+from anubis.adapters.run_store.sqlite import reading
+from anubis.adapters.sqlite import values
 from anubis.domain.run import Run, RunId
 from anubis.ports.run_reader import RunQuery
 
@@ -25,15 +26,15 @@ class _Stream:
     """The ids one filter lets pass, newest first: the union of one query's answers."""
 
     query: str
-    values: Sequence[rows.Parameters]  #: one of these must hold, e.g. one of several states
+    values: Sequence[values.Parameters]  #: one of these must hold, e.g. one of several states
 
     def within(
         self, connection: sqlite3.Connection, bounds: references.Bounds, limit: int
     ) -> list[RunId]:
         """The newest ids within ``bounds``."""
-        shared: rows.Parameters = {
+        shared: values.Parameters = {
             "since": bounds.start,
-            "before": rows.storable(bounds.end),
+            "before": values.storable(bounds.end),
             "limit": limit,
         }
         parts = [reading.ids(connection, self.query, {**value, **shared}) for value in self.values]
@@ -65,10 +66,10 @@ def _ids(connection: sqlite3.Connection, query: RunQuery) -> list[RunId]:
 
 
 def _streams(query: RunQuery) -> list[_Stream]:
-    states: list[rows.Parameters] = [{"state": state.value} for state in set(query.states)]
+    states: list[values.Parameters] = [{"state": state.value} for state in set(query.states)]
     streams = []
     if query.benchmark is not None:
-        benchmark = {"benchmark": rows.storable(query.benchmark)}
+        benchmark = {"benchmark": values.storable(query.benchmark)}
         if states:
             both = [{**benchmark, **state} for state in states]
             streams.append(_Stream(query="ids_by_benchmark_and_state", values=both))
@@ -77,13 +78,13 @@ def _streams(query: RunQuery) -> list[_Stream]:
     elif states:
         streams.append(_Stream(query="ids_by_state", values=states))
     if query.family is not None:
-        family = {"family": rows.storable(query.family)}
+        family = {"family": values.storable(query.family)}
         streams.append(_Stream(query="ids_by_family", values=[family]))
     if query.submitter is not None:
-        submitter = {"submitter": rows.storable(query.submitter)}
+        submitter = {"submitter": values.storable(query.submitter)}
         streams.append(_Stream(query="ids_by_submitter", values=[submitter]))
     if query.label is not None:
-        name, value = map(rows.storable, query.label)
+        name, value = map(values.storable, query.label)
         streams.append(_Stream(query="ids_by_label", values=[{"name": name, "value": value}]))
     return streams
 

@@ -11,20 +11,19 @@ from collections.abc import Collection
 from datetime import datetime
 
 from anubis.adapters.run_store import ordering
-from anubis.adapters.run_store.sqlite import queries, rows
+from anubis.adapters.run_store.sqlite import rows
+from anubis.adapters.sqlite import queries, values
 from anubis.domain.run import Run, RunState
 
-
-def _sql(name: str) -> str:
-    return queries.load("queueing.sql")[name]
+_SQL = queries.Queries(__file__, "queueing.sql")
 
 
 def heads(
     connection: sqlite3.Connection, now: datetime, states: Collection[RunState], each: int
 ) -> tuple[Run, ...]:
     """The first free runs of every group; see the port."""
-    wanted = {"now": rows.micros(now), "states": _names(states), "each": max(0, each)}
-    found = map(rows.run, connection.execute(_sql("heads"), wanted))
+    wanted = {"now": values.micros(now), "states": _names(states), "each": max(0, each)}
+    found = map(rows.run, connection.execute(_SQL["heads"], wanted))
     return ordering.heads(found, each)
 
 
@@ -34,18 +33,18 @@ def ahead(
     """How many leave the queue before ``run``; see the port."""
     place = {
         "priority": run.priority,
-        "id": rows.storable(run.id),
+        "id": values.storable(run.id),
         "states": _names(states),
         "limit": max(0, limit),
     }
-    [[count]] = connection.execute(_sql("ahead"), place)
+    [[count]] = connection.execute(_SQL["ahead"], place)
     return int(count)
 
 
 def active_of(connection: sqlite3.Connection, submitter: str, limit: int) -> int:
     """How many runs of a person have not ended; see the port."""
-    asked = {"submitter": rows.storable(submitter), "limit": max(0, limit)}
-    [[count]] = connection.execute(_sql("active_of"), asked)
+    asked = {"submitter": values.storable(submitter), "limit": max(0, limit)}
+    [[count]] = connection.execute(_SQL["active_of"], asked)
     return int(count)
 
 

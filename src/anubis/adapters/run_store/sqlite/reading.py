@@ -14,7 +14,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from anubis.adapters.run_store import references, transitions
-from anubis.adapters.run_store.sqlite import queries, rows
+from anubis.adapters.run_store.sqlite import rows
+from anubis.adapters.sqlite import documents, queries, values
 from anubis.domain.document import Document, Fingerprint
 from anubis.domain.event import Event
 from anubis.domain.metric import Summary
@@ -32,23 +33,22 @@ class Wanted:
     among: Collection[RunId] | None = None  #: None: any
 
 
-def _sql(name: str) -> str:
-    return queries.load("reading.sql")[name]
+_SQL = queries.Queries(__file__, "reading.sql")
 
 
-def ids(connection: sqlite3.Connection, name: str, parameters: rows.Parameters) -> list[RunId]:
+def ids(connection: sqlite3.Connection, name: str, parameters: values.Parameters) -> list[RunId]:
     """What one of the ``ids_…`` queries answers."""
-    return [run_id for (run_id,) in connection.execute(_sql(name), parameters)]
+    return [run_id for (run_id,) in connection.execute(_SQL[name], parameters)]
 
 
-def row(connection: sqlite3.Connection, run_id: RunId) -> rows.Row | None:
+def row(connection: sqlite3.Connection, run_id: RunId) -> values.Row | None:
     """The row of a run, if there is one."""
-    found = connection.execute(_sql("run_by_id"), {"id": rows.storable(run_id)}).fetchone()
+    found = connection.execute(_SQL["run_by_id"], {"id": values.storable(run_id)}).fetchone()
     assert found is None or isinstance(found, tuple)
     return found
 
 
-def known_row(connection: sqlite3.Connection, run_id: RunId) -> rows.Row:
+def known_row(connection: sqlite3.Connection, run_id: RunId) -> values.Row:
     """The row of a run. Raises RunNotFound."""
     found = row(connection, run_id)
     if found is None:
@@ -65,17 +65,17 @@ def runs(connection: sqlite3.Connection, run_ids: Sequence[RunId]) -> tuple[Run,
     """The runs with these ids, oldest first; those that are gone are left out."""
     if not run_ids:
         return ()
-    found = connection.execute(_sql("runs_by_ids"), {"ids": json.dumps(run_ids)})
+    found = connection.execute(_SQL["runs_by_ids"], {"ids": json.dumps(run_ids)})
     return tuple(map(rows.run, found))
 
 
 def resolve(connection: sqlite3.Connection, reference: str) -> RunId:
     """The run a person means; see the port."""
     if references.is_last(reference):
-        last: rows.Parameters = {"since": "", "before": references.ABOVE_ALL_IDS, "limit": 1}
+        last: values.Parameters = {"since": "", "before": references.ABOVE_ALL_IDS, "limit": 1}
         return references.newest(ids(connection, "ids_newest", last))
     prefix = references.prefix(reference)
-    between: rows.Parameters = {
+    between: values.Parameters = {
         "from": prefix,
         "to": prefix + references.ABOVE_ALL_IDS,
         "limit": references.NAMED + 1,
@@ -85,13 +85,13 @@ def resolve(connection: sqlite3.Connection, reference: str) -> RunId:
 
 def free_ids(connection: sqlite3.Connection, wanted: Wanted) -> list[RunId]:
     """Ids of the runs a worker would get by asking for a lease."""
-    parameters: rows.Parameters = {
-        "now": rows.micros(wanted.now),
+    parameters: values.Parameters = {
+        "now": values.micros(wanted.now),
         "states": _names(wanted.states),
         "limit": max(0, wanted.limit),
     }
     if wanted.among is not None:
-        given: rows.Parameters = {
+        given: values.Parameters = {
             "ids": json.dumps(list(wanted.among)),
             "urgent": int(wanted.urgent_only),
         }
@@ -107,7 +107,7 @@ def _names(states: Collection[RunState]) -> str:
 
 def run_by_key(connection: sqlite3.Connection, submitter: str, key: str) -> Run | None:
     """The run that a person submitted with a key, if there is one."""
-    chosen = {"submitter": rows.storable(submitter), "submission_key": rows.storable(key)}
+    chosen = {"submitter": values.storable(submitter), "submission_key": values.storable(key)}
     found = ids(connection, "id_by_submission_key", chosen)
     return run(connection, found[0]) if found else None
 
@@ -119,15 +119,15 @@ def active(connection: sqlite3.Connection, limit: int) -> tuple[Run, ...]:
 
 def counts(connection: sqlite3.Connection) -> Mapping[RunState, int]:
     """How many runs are in each state."""
-    return {RunState(state): count for state, count in connection.execute(_sql("counts"))}
+    return {RunState(state): count for state, count in connection.execute(_SQL["counts"])}
 
 
 def events(
     connection: sqlite3.Connection, run_id: RunId, after: int, limit: int
 ) -> tuple[Event, ...]:
     """Events with a number above ``after``, in order."""
-    parameters = {"id": rows.storable(run_id), "after": after, "limit": max(0, limit)}
-    found = connection.execute(_sql("events"), parameters).fetchall()
+    parameters = {"id": values.storable(run_id), "after": after, "limit": max(0, limit)}
+    found = connection.execute(_SQL["events"], parameters).fetchall()
     if not found:
         known_row(connection, run_id)
     return tuple(rows.event(run_id, each) for each in found)
@@ -135,15 +135,15 @@ def events(
 
 def document(connection: sqlite3.Connection, run_id: RunId) -> Document:
     """The exact descriptor of a run."""
-    found = connection.execute(_sql("document"), {"id": rows.storable(run_id)}).fetchone()
+    found = connection.execute(_SQL["document"], {"id": values.storable(run_id)}).fetchone()
     if found is None:
         raise transitions.not_found(run_id)
-    return rows.document(found)
+    return documents.document(found)
 
 
 def plan(connection: sqlite3.Connection, run_id: RunId) -> str:
     """The plan of a run that has not ended."""
-    found = connection.execute(_sql("plan"), {"id": rows.storable(run_id)}).fetchone()
+    found = connection.execute(_SQL["plan"], {"id": values.storable(run_id)}).fetchone()
     if found is None:
         raise transitions.plan_forgotten(run(connection, run_id))
     return str(found[0])
@@ -151,7 +151,7 @@ def plan(connection: sqlite3.Connection, run_id: RunId) -> str:
 
 def fingerprint(connection: sqlite3.Connection, run_id: RunId) -> Fingerprint | None:
     """The environment a run had, once it is known."""
-    found = connection.execute(_sql("fingerprint"), {"id": rows.storable(run_id)}).fetchone()
+    found = connection.execute(_SQL["fingerprint"], {"id": values.storable(run_id)}).fetchone()
     if found is None:
         known_row(connection, run_id)
         return None
@@ -160,7 +160,7 @@ def fingerprint(connection: sqlite3.Connection, run_id: RunId) -> Fingerprint | 
 
 def summaries(connection: sqlite3.Connection, run_id: RunId) -> tuple[Summary, ...]:
     """The statistics of a run's metrics."""
-    found = connection.execute(_sql("summaries"), {"id": rows.storable(run_id)}).fetchall()
+    found = connection.execute(_SQL["summaries"], {"id": values.storable(run_id)}).fetchall()
     if not found:
         known_row(connection, run_id)
     return tuple(map(rows.summary, found))
@@ -168,5 +168,5 @@ def summaries(connection: sqlite3.Connection, run_id: RunId) -> tuple[Summary, .
 
 def data_version(connection: sqlite3.Connection) -> int:
     """A number that changes when another connection has committed."""
-    [[version]] = connection.execute(_sql("data_version"))
+    [[version]] = connection.execute(_SQL["data_version"])
     return int(version)

@@ -1,26 +1,15 @@
-"""The run store port over one SQLite file."""
+"""The run store port over a SQLite database."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import pathlib
-import sqlite3
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Concatenate, ParamSpec, TypeVar
 
 from anubis.adapters.run_store import transitions
-from anubis.adapters.run_store.sqlite import (
-    changes,
-    connecting,
-    history,
-    migrating,
-    paging,
-    queueing,
-    reading,
-    writing,
-)
+from anubis.adapters.run_store.sqlite import changes, history, paging, queueing, reading
+from anubis.adapters.sqlite import Database
 from anubis.domain.document import Document, Fingerprint
 from anubis.domain.event import Event
 from anubis.domain.metric import Summary
@@ -29,61 +18,19 @@ from anubis.ports.history import Group, TrendPoint, TrendQuery
 from anubis.ports.run_reader import RunQuery
 from anubis.ports.run_store import Step
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
 
 class SqliteRunStore:
-    """Runs in one file that several processes may use at once.
+    """Runs in a database that other stores and other processes may use at once."""
 
-    Reads happen at once, on the event loop; changes go through the writer thread.
-    """
-
-    def __init__(self, path: pathlib.Path, connection: sqlite3.Connection) -> None:
-        self._path = path
-        self._connection = connection  # only ever reads, once it is open
-        self._writer = writing.Writer(path)
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     @classmethod
     @contextlib.asynccontextmanager
     async def open(cls, path: pathlib.Path) -> AsyncIterator[SqliteRunStore]:
-        """Open the store at ``path``, made or brought up to date if need be.
-
-        Its folder must exist. Raises StoreUnusable or StoreUnavailable with a sentence.
-        """
-        with contextlib.closing(connecting.connect(path)) as connection:
-            with connecting.explained(path):
-                if not migrating.is_current(connection, path):
-                    await asyncio.to_thread(migrating.migrate, connection, path)
-            store = cls(path, connection)
-            try:
-                yield store
-            finally:
-                await store._writer.close()
-
-    def _read(
-        self,
-        question: Callable[Concatenate[sqlite3.Connection, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        with connecting.explained(self._path):
-            return question(self._connection, *args, **kwargs)
-
-    async def _read_apart(
-        self,
-        question: Callable[Concatenate[sqlite3.Connection, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        """Ask what may take milliseconds in a thread, on a connection of its own."""
-
-        def ask() -> T:
-            connection = connecting.connect(self._path)
-            with connecting.explained(self._path), contextlib.closing(connection):
-                return question(connection, *args, **kwargs)
-
-        return await asyncio.to_thread(ask)
+        """Open a database at ``path`` for runs alone; see ``Database.open``."""
+        async with Database.open(path) as database:
+            yield cls(database)
 
     async def add(
         self, run: Run, document: Document, plan: str, message: str, *, key: str | None = None
@@ -91,25 +38,25 @@ class SqliteRunStore:
         """See the port."""
         transitions.check_new(run, document)
         new = changes.Submission(run=run, document=document, plan=plan, message=message, key=key)
-        return await self._writer.do(changes.add(new))
+        return await self._database.do(changes.add(new))
 
     async def get(self, run_id: RunId) -> Run:
         """See the port."""
-        return self._read(reading.run, run_id)
+        return self._database.read(reading.run, run_id)
 
     async def resolve(self, reference: str) -> RunId:
         """See the port."""
-        return self._read(reading.resolve, reference)
+        return self._database.read(reading.resolve, reference)
 
     async def page(self, query: RunQuery) -> Sequence[Run]:
         """See the port. Several filters together may take long, and then do so in a thread."""
         if paging.is_quick(query):
-            return self._read(paging.page, query)
-        return await self._read_apart(paging.page, query)
+            return self._database.read(paging.page, query)
+        return await self._database.read_apart(paging.page, query)
 
     async def counts(self) -> Mapping[RunState, int]:
         """See the port."""
-        return self._read(reading.counts)
+        return self._database.read(reading.counts)
 
     async def lease(
         self,
@@ -126,9 +73,9 @@ class SqliteRunStore:
         wanted = reading.Wanted(
             now=now, states=states, limit=limit, urgent_only=urgent_only, among=among
         )
-        if not self._read(reading.free_ids, wanted):
+        if not self._database.read(reading.free_ids, wanted):
             return ()
-        return await self._writer.do(changes.lease(worker, wanted, duration))
+        return await self._database.do(changes.lease(worker, wanted, duration))
 
     async def renew(
         self, worker: WorkerId, run_ids: Collection[RunId], *, now: datetime, duration: timedelta
@@ -136,82 +83,82 @@ class SqliteRunStore:
         """See the port."""
         if not run_ids:
             return frozenset()
-        return await self._writer.do(changes.renew(worker, run_ids, now + duration))
+        return await self._database.do(changes.renew(worker, run_ids, now + duration))
 
     async def release_all(self, worker: WorkerId) -> None:
         """See the port."""
-        await self._writer.do(changes.release_all(worker))
+        await self._database.do(changes.release_all(worker))
 
     async def apply(self, worker: WorkerId, step: Step) -> Run:
         """See the port."""
-        return await self._writer.do(changes.apply(worker, step))
+        return await self._database.do(changes.apply(worker, step))
 
     async def request_cancel(self, run_id: RunId, *, now: datetime, by: str) -> Run:
         """See the port."""
-        return await self._writer.do(changes.request_cancel(run_id, now, by))
+        return await self._database.do(changes.request_cancel(run_id, now, by))
 
     async def heads(
         self, *, now: datetime, states: Collection[RunState], each: int
     ) -> Sequence[Run]:
         """See the port."""
-        return self._read(queueing.heads, now, states, each)
+        return self._database.read(queueing.heads, now, states, each)
 
     async def ahead(self, run: Run, *, states: Collection[RunState], limit: int) -> int:
         """See the port."""
-        return self._read(queueing.ahead, run, states, limit)
+        return self._database.read(queueing.ahead, run, states, limit)
 
     async def active_of(self, submitter: str, *, limit: int) -> int:
         """See the port."""
-        return self._read(queueing.active_of, submitter, limit)
+        return self._database.read(queueing.active_of, submitter, limit)
 
     async def active(self, limit: int) -> Sequence[Run]:
         """See the port."""
-        return self._read(reading.active, limit)
+        return self._database.read(reading.active, limit)
 
     async def events(self, run_id: RunId, *, after: int = 0, limit: int = 1000) -> Sequence[Event]:
         """See the port."""
-        return self._read(reading.events, run_id, after, limit)
+        return self._database.read(reading.events, run_id, after, limit)
 
     async def document(self, run_id: RunId) -> Document:
         """See the port."""
-        return self._read(reading.document, run_id)
+        return self._database.read(reading.document, run_id)
 
     async def plan(self, run_id: RunId) -> str:
         """See the port."""
-        return self._read(reading.plan, run_id)
+        return self._database.read(reading.plan, run_id)
 
     async def fingerprint(self, run_id: RunId) -> Fingerprint | None:
         """See the port."""
-        return self._read(reading.fingerprint, run_id)
+        return self._database.read(reading.fingerprint, run_id)
 
     async def summaries(self, run_id: RunId) -> Sequence[Summary]:
         """See the port."""
-        return self._read(reading.summaries, run_id)
+        return self._database.read(reading.summaries, run_id)
 
     async def delete(self, run_id: RunId) -> None:
         """See the port."""
-        await self._writer.do(changes.delete(run_id))
+        await self._database.do(changes.delete(run_id))
 
     async def benchmarks(self, *, after: str = "", limit: int = 50) -> Sequence[Group]:
         """See the port. Counting may take long, and then does so in a thread."""
-        return await self._read_apart(history.benchmarks, after, limit)
+        return await self._database.read_apart(history.benchmarks, after, limit)
 
     async def families(self, *, after: str = "", limit: int = 50) -> Sequence[Group]:
         """See the port. Counting may take long, and then does so in a thread."""
-        return await self._read_apart(history.families, after, limit)
+        return await self._database.read_apart(history.families, after, limit)
 
     async def trend(self, query: TrendQuery) -> Sequence[TrendPoint]:
         """See the port."""
-        return self._read(history.trend, query)
+        return self._database.read(history.trend, query)
 
     async def feed(self, *, after: int, limit: int = 1000) -> Sequence[Event]:
         """See the port."""
-        return self._read(history.feed, after, limit)
+        return self._database.read(history.feed, after, limit)
 
     async def last_sequence(self) -> int:
         """See the port."""
-        return self._read(history.last_sequence)
+        return self._database.read(history.last_sequence)
 
     def change_token(self) -> int:
         """See the port. Our own writer has its own connection, so its commits count too."""
-        return self._read(reading.data_version)
+        return self._database.read(reading.data_version)

@@ -15,7 +15,8 @@ import time
 
 import pytest
 
-from anubis.adapters.run_store.sqlite import SqliteRunStore, changes, connecting, writing
+from anubis.adapters.run_store.sqlite import SqliteRunStore
+from anubis.adapters.sqlite import Database, connecting, writing
 from anubis.domain import errors
 from anubis.domain.run import RunId, RunState, WorkerId
 from anubis.ports.run_store import Step
@@ -112,7 +113,7 @@ async def test_a_change_that_fails_half_way_is_undone_and_its_neighbours_are_kep
     connection = connecting.connect(path)
     connection.execute("CREATE TABLE kept (number INTEGER)")
 
-    def change(number: int) -> changes.Change[int]:
+    def change(number: int) -> writing.Change[int]:
         def make(connection: sqlite3.Connection) -> int:
             connection.execute("INSERT INTO kept VALUES (?)", [number])
             if number == 2:
@@ -141,11 +142,11 @@ async def test_a_full_disk_is_named_and_nothing_of_the_group_is_kept(
     tmp_path: pathlib.Path,
 ) -> None:
     path = tmp_path / "a.db"
-    async with SqliteRunStore.open(path) as store:
+    async with Database.open(path) as database:
+        store = SqliteRunStore(database)
         await add(store, builders.a_run(0))
         document = builders.a_document(b"x" * 1_000_000)
-        writer = store._writer
-        await writer.do(lambda connection: connection.execute("PRAGMA max_page_count = 60"))
+        await database.do(lambda connection: connection.execute("PRAGMA max_page_count = 60"))
         large = builders.a_run(1, document=document)
         answers = await asyncio.gather(
             add(store, builders.a_run(2)),
@@ -156,7 +157,7 @@ async def test_a_full_disk_is_named_and_nothing_of_the_group_is_kept(
         assert "disk is full" in str(answers[1])
         with pytest.raises(errors.RunNotFound):
             await store.get(large.id)
-        await writer.do(lambda connection: connection.execute("PRAGMA max_page_count = 99999"))
+        await database.do(lambda connection: connection.execute("PRAGMA max_page_count = 99999"))
         await store.add(large, document, builders.PLAN, "")
         assert await store.document(large.id) == document
 

@@ -12,7 +12,7 @@ import pathlib
 import sqlite3
 from collections.abc import Iterator, Sequence
 
-from anubis.adapters.run_store.sqlite import connecting
+from anubis.adapters.sqlite import connecting
 from anubis.domain import errors
 
 APPLICATION_ID = 0x416E7562

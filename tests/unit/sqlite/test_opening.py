@@ -11,7 +11,8 @@ import sys
 
 import pytest
 
-from anubis.adapters.run_store.sqlite import SqliteRunStore, connecting, migrating
+from anubis.adapters.run_store.sqlite import SqliteRunStore
+from anubis.adapters.sqlite import connecting, migrating
 from anubis.domain import errors
 from anubis.ports.run_reader import RunQuery
 from anubis.testing import builders

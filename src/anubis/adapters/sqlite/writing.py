@@ -15,14 +15,15 @@ import pathlib
 import queue
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from anubis.adapters.run_store.sqlite import connecting
-from anubis.adapters.run_store.sqlite.changes import Change
+from anubis.adapters.sqlite import connecting
 from anubis.domain import errors
 
 T = TypeVar("T")
+Change = Callable[[sqlite3.Connection], T]
+"""What the writer is asked to do; its result goes back to whoever asked, after the commit."""
 
 LARGEST_GROUP = 256
 """Changes in one transaction. Enough to make the disk wait a small share of each, few enough that
