@@ -28,13 +28,12 @@ from anubis.entrypoints.cli.rendering import (
     measurements,
     output,
     problems,
-    samples,
-    shapes,
     states,
     text,
 )
 from anubis.entrypoints.cli.rendering.problems import Verdict
 from anubis.entrypoints.cli.rendering.story import Story
+from anubis.stages.presentation import samples, shapes
 from anubis.testing import builders
 from anubis.testing.clock import NOON
 

@@ -9,8 +9,8 @@ import click
 from anubis.bootstrap.application import Application
 from anubis.domain.run import RunId
 from anubis.entrypoints.cli import naming, options, session, terminal
-from anubis.entrypoints.cli.rendering import measurements, samples
-from anubis.stages.presentation import shapes
+from anubis.entrypoints.cli.rendering import measurements
+from anubis.stages.presentation import samples, shapes
 
 
 @click.command("metrics")
