@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import NewType
 
 ScheduleId = NewType("ScheduleId", str)
 """A lower-case UUID, version 7. It is the family of every run the schedule fires, and the
 ``action_id`` of the submission on the old wire."""
+
+CRON_FORMS: Mapping[str, str] = MappingProxyType(
+    {
+        "@yearly": "0 0 1 1 *",
+        "@annually": "0 0 1 1 *",
+        "@monthly": "0 0 1 * *",
+        "@weekly": "0 0 * * 0",
+        "@daily": "0 0 * * *",
+        "@midnight": "0 0 * * *",
+        "@hourly": "0 * * * *",
+    },
+)
+"""Names for common schedules, and the five fields each stands for."""
 
 
 class Overlap(enum.StrEnum):
@@ -39,7 +54,7 @@ class Schedule:
     id: ScheduleId
     version: int  #: grows by one with every stored change
     benchmark: str
-    cron: str  #: as the user wrote it: five fields, or a form such as ``@daily``
+    cron: str  #: five fields, or one of ``CRON_FORMS``
     time_zone: str = "UTC"  #: an IANA name; cron's hours are hours there
     overlap: Overlap = Overlap.SKIP
     catch_up: CatchUp = CatchUp.LAST

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from anubis.domain.descriptor import GPUS, SINGLE_RUN
+from anubis.domain.schedule import CRON_FORMS
 from anubis.stages.descriptor import wording
 from anubis.stages.descriptor.kinds import Scalar, Unacceptable, as_integer, as_text
 from anubis.stages.descriptor.reporting import Place
@@ -41,16 +42,6 @@ _CPUS: Final = re.compile(r"(\d{1,5})(?:\s*-\s*(\d{1,5}))?")
 _LABEL: Final = r"^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"
 _CHECKSUM: Final = r"^([^:]+:[a-fA-F0-9]+|[a-fA-F0-9]{32}|)$"
 _PROCESSES: Final = re.compile(r"\s*\+?(\d{1,6})\s*")
-
-_MACROS: Final = {
-    "@yearly": "0 0 1 1 *",
-    "@annually": "0 0 1 1 *",
-    "@monthly": "0 0 1 * *",
-    "@weekly": "0 0 * * 0",
-    "@daily": "0 0 * * *",
-    "@midnight": "0 0 * * *",
-    "@hourly": "0 * * * *",
-}
 
 
 def _seconds(value: object) -> float:
@@ -161,7 +152,7 @@ def _schedule(value: object, place: Place) -> str:
         return _macro(text)
     fields = text.split()
     if len(fields) != 5 or len(text) > MAX_SCHEDULE_LENGTH:
-        raise Unacceptable(hint=wording.did_you_mean(text, [SINGLE_RUN, *_MACROS]))
+        raise Unacceptable(hint=wording.did_you_mean(text, [SINGLE_RUN, *CRON_FORMS]))
     if "?" in fields:
         place.deprecate(wording.described(value), "'*' instead of '?'", "same meaning")
         fields = ["*" if field == "?" else field for field in fields]
@@ -180,9 +171,9 @@ def _check_cron(schedule: str) -> None:
 
 
 def _macro(text: str) -> str:
-    if text.lower() not in _MACROS:
-        raise Unacceptable(hint=wording.did_you_mean(text, list(_MACROS)))
-    return _MACROS[text.lower()]
+    if text.lower() not in CRON_FORMS:
+        raise Unacceptable(hint=wording.did_you_mean(text, list(CRON_FORMS)))
+    return CRON_FORMS[text.lower()]
 
 
 SCHEDULE: Final = Scalar(
@@ -190,7 +181,7 @@ SCHEDULE: Final = Scalar(
     convert=_schedule,
     schema={
         "anyOf": [
-            {"enum": [SINGLE_RUN, *_MACROS]},
+            {"enum": [SINGLE_RUN, *CRON_FORMS]},
             {"type": "string", "pattern": r"^\s*(single_run|@[A-Za-z]+|\S+(\s+\S+){4})\s*$"},
         ]
     },

@@ -1,0 +1,1 @@
+"""Scheduling: when a schedule fires, and what becomes of each firing. See ``README.md``."""
