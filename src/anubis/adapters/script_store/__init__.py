@@ -1,0 +1,4 @@
+"""Where script archives are kept: in memory for tests, in the home otherwise.
+
+``inspecting`` says what an archive may hold, ``unpacking`` writes it out; both stores use both.
+"""
