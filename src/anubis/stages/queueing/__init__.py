@@ -1,0 +1,1 @@
+"""Queueing: which of the waiting runs start now, and why the others do not."""
