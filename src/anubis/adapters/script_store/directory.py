@@ -75,10 +75,11 @@ class DirectoryScriptStore:
 
     def _unpack(self, name: str, folder: Path) -> None:
         try:
-            with (self._folder / name).open("rb") as file:
-                unpacking.unpack(file, name, folder)
+            file = (self._folder / name).open("rb")
         except FileNotFoundError:
             raise UserError(f"script archive {name} is not here; upload it first") from None
+        with file:
+            unpacking.unpack(file, name, folder)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:

@@ -132,6 +132,8 @@ def _complaints(member: tarfile.TarInfo) -> Iterator[str]:
         yield f"has a path of more than {LONGEST_PATH} bytes, or {LONGEST_PART} between slashes"
     if "\0" in member.name + member.linkname:
         yield "has a path with a NUL in it"
+    if (member.issym() or member.islnk()) and not member.linkname:
+        yield "is a link to nowhere"
     if posixpath.isabs(member.name):
         yield "has an absolute path"
     if ".." in member.name.split("/"):

@@ -119,6 +119,7 @@ ATTACKS: dict[str, Callable[[], Archive]] = {
     "a link that climbs out": lambda: an_archive(a_link("a/evil", "../../etc")),
     "a link that climbs out and comes back": lambda: an_archive(a_link("evil", "../here/a")),
     "a link to the folder above": lambda: an_archive(a_link("evil", "..")),
+    "a link to nowhere": lambda: an_archive(a_link("evil", "")),
     "a file behind a link": lambda: an_archive(a_link("a", "b"), a_file("a/evil")),
     "a file behind a link that comes later": lambda: an_archive(a_file("a/x"), a_link("a", "b")),
     "a link through a link": lambda: an_archive(
