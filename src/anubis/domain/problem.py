@@ -10,6 +10,7 @@ class Severity(enum.StrEnum):
     """How bad a problem is."""
 
     ERROR = "error"  #: the document is refused
+    WARNING = "warning"  #: accepted, but perhaps not what its author expects
     DEPRECATION = "deprecation"  #: accepted; a newer spelling exists
 
 

@@ -52,7 +52,13 @@ def a_run(state: RunState = RunState.RUNNING, reason: str = "") -> Run:
 
 def an_event(number: int, kind: EventKind = EventKind.STATE, to: str = "RUNNING") -> Event:
     return Event(
-        run_id=builders.a_run_id(), number=number, at=NOON, kind=kind, message="m", data={"to": to}
+        run_id=builders.a_run_id(),
+        number=number,
+        sequence=number,
+        at=NOON,
+        kind=kind,
+        message="m",
+        data={"to": to},
     )
 
 

@@ -225,6 +225,7 @@ def test_byte_order_marks_and_line_ends_of_windows_change_nothing(
         ("", "resnet.v2.toml", "/x", "resnet.v2"),
         ("", "folder/resnet.toml", "", "resnet"),
         ("", "descriptor.toml", "/samples/hello-world/", "hello-world"),
+        ("", "hello-world/descriptor.toml", "", "hello-world"),
         ("", "descriptor.toml", "", "descriptor"),
         ("", "", "", "benchmark"),
     ],

@@ -57,6 +57,7 @@ class Info:
     task_name: str = ""  #: the older place of ``labels.task_name``; any text
     scheduling: str = SINGLE_RUN  #: ``single_run`` or five cron fields
     execution_engine: ExecutionEngine = ExecutionEngine.DEFAULT
+    priority: int = 0  #: higher ones leave the queue first
     labels: Mapping[str, str] = dataclasses.field(default_factory=no_variables)
 
 
@@ -104,7 +105,8 @@ def _name_of_file(document: Document) -> str:
     name = _last_part(document.name)
     stem = name.rpartition(".")[0] or name
     if stem == "descriptor":
-        return _last_part(document.directory) or stem
+        folder = document.directory or document.name.replace("\\", "/").rpartition("/")[0]
+        return _last_part(folder) or stem
     return stem or "benchmark"
 
 

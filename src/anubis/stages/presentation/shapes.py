@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -126,6 +127,13 @@ class LineShape(TypedDict):
     unit: str
     stream: str
     text: str
+
+
+class ExactLineShape(LineShape):
+    """A line of output from which its bytes can be made again."""
+
+    newline: bool
+    base64: str | None
 
 
 class EnvironmentShape(TypedDict):
@@ -296,6 +304,16 @@ def line_shape(line: LogLine) -> LineShape:
         stream=line.stream.value,
         text=line.text.decode("utf-8", "replace").removesuffix("\n"),
     )
+
+
+def exact_line_shape(line: LogLine) -> ExactLineShape:
+    """A line of output; ``base64`` has its bytes, newline included, where they are not UTF-8."""
+    try:
+        line.text.decode()
+        encoded = None
+    except UnicodeDecodeError:
+        encoded = base64.b64encode(line.text).decode()
+    return ExactLineShape(**line_shape(line), newline=line.text.endswith(b"\n"), base64=encoded)
 
 
 def iso(at: datetime) -> str:

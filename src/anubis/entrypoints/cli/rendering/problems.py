@@ -67,6 +67,7 @@ def _coloured(line: str) -> str:
 
 _COLOURS = (
     (": error: ", "red"),
+    (": warning: ", "yellow"),
     (": deprecation: ", "yellow"),
     (": not valid", "red"),
     (": valid", "green"),
