@@ -1,9 +1,7 @@
 """The embedded column: everything in one home directory, nothing but Python needed.
 
-application ── SqliteRunStore    <home>/anubis.sqlite
-            ├─ LocalLogStore     <home>/logs
-            ├─ DirectorySeries   <home>/series
-            └─ PipeSender        <home>/wake ──► background runtime (bootstrap.background)
+application ── Stores        what is kept
+            └─ PipeSender    <home>/wake ──► background runtime, or service
 """
 
 from __future__ import annotations
@@ -11,15 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from anubis.adapters.clock.system import SystemClock
 from anubis.adapters.engine.process.capabilities import PROCESS
 from anubis.adapters.event_bus.pipe import PipeSender
-from anubis.adapters.log_store.local import LocalLogStore
-from anubis.adapters.run_store.sqlite import SqliteRunStore
-from anubis.adapters.series_store.directory import DirectorySeriesStore
+from anubis.bootstrap import stores
 from anubis.bootstrap.local import LocalApplication
+from anubis.bootstrap.stores import Stores
 from anubis.domain.errors import StoreUnusable
 from anubis.runtime import launching
 from anubis.runtime.locking import RuntimeLock
@@ -32,8 +29,7 @@ RUNTIME = (sys.executable, "-m", "anubis", "runtime")
 async def application(settings: Settings) -> AsyncIterator[LocalApplication]:
     """Open an installation. Creates the home when it is not there."""
     make_home(settings)
-    async with contextlib.AsyncExitStack() as stack:
-        store = await stack.enter_async_context(SqliteRunStore.open(settings.database))
+    async with stores.opened(settings) as kept:
         bus = PipeSender(settings.wake)
 
         async def wake_runtime() -> None:
@@ -45,15 +41,22 @@ async def application(settings: Settings) -> AsyncIterator[LocalApplication]:
                 log=settings.runtime_log,
             )
 
-        yield LocalApplication(
-            settings=settings,
-            clock=SystemClock(),
-            store=store,
-            logs=LocalLogStore(settings.logs),
-            series=DirectorySeriesStore(settings.series),
-            engines={"process": PROCESS},
-            wake_runtime=wake_runtime,
-        )
+        yield over(kept, settings, wake_runtime)
+
+
+def over(
+    kept: Stores, settings: Settings, wake_runtime: Callable[[], Awaitable[None]]
+) -> LocalApplication:
+    """The application over open stores."""
+    return LocalApplication(
+        settings=settings,
+        clock=SystemClock(),
+        store=kept.runs,
+        logs=kept.logs,
+        series=kept.series,
+        engines={"process": PROCESS},
+        wake_runtime=wake_runtime,
+    )
 
 
 def make_home(settings: Settings) -> None:

@@ -1,0 +1,89 @@
+"""What carries the runs of a home, whether in the background or inside a service.
+
+Carrying ── Worker ── Stores
+         ├─ ProcessEngine ──► zygote ──► one shim per run
+         └─ PipeReceiver ◄── commands
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import socket
+from collections.abc import AsyncIterator
+
+from anubis.adapters.clock.system import SystemClock
+from anubis.adapters.engine.process.engine import ProcessEngine
+from anubis.adapters.event_bus.pipe import PipeReceiver
+from anubis.bootstrap import embedded
+from anubis.bootstrap.stores import Stores
+from anubis.domain.run import WorkerId
+from anubis.runtime.carrying import Workshop
+from anubis.runtime.supervising import Supervisor, Work
+from anubis.runtime.working import Worker
+from anubis.settings.model import Settings
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Carrying:
+    """A worker with its engines, ready to turn. ``stop`` is set when it is time to leave."""
+
+    worker: Worker
+    engine: ProcessEngine
+    bus: PipeReceiver
+    clock: SystemClock
+    stop: asyncio.Event
+    supervisor: Supervisor
+    defects: list[Exception] = dataclasses.field(default_factory=list)
+
+    def leave(self) -> None:
+        """End the turn in progress; runs go on without us and are taken up later."""
+        self.stop.set()
+        self.bus.wake()
+
+    def start(self, work: Work, *, name: str) -> asyncio.Task[None]:
+        """Start a task that we cannot do without: if it dies, we leave, and say what of."""
+
+        async def failed(error: Exception) -> None:
+            self.defects.append(error)
+            self.leave()
+
+        return self.supervisor.start(work, name=name, failed=failed)
+
+
+@contextlib.asynccontextmanager
+async def opened(settings: Settings, stores: Stores) -> AsyncIterator[Carrying]:
+    """Be the runtime of this home, whose lock must be held.
+
+    Raises what a task that we cannot do without died of; whoever guards our runs then starts
+    another runtime.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        bus = PipeReceiver.open(settings.wake, stack)
+        engine = await stack.enter_async_context(
+            ProcessEngine(settings.runs, revive=embedded.RUNTIME)
+        )
+        workshop = Workshop(
+            # The lock makes us the only one of this name; what an earlier life held is ours.
+            worker=WorkerId(f"embedded@{socket.gethostname()}"),
+            store=stores.runs,
+            engines={"process": engine},
+            logs=stores.logs,
+            series=stores.series,
+            clock=SystemClock(),
+        )
+        supervisor = await stack.enter_async_context(Supervisor())
+        worker = Worker(workshop, bus, supervisor, slots=settings.slots, lease=settings.lease)
+        carrying = Carrying(
+            worker=worker,
+            engine=engine,
+            bus=bus,
+            clock=SystemClock(),
+            stop=asyncio.Event(),
+            supervisor=supervisor,
+        )
+        carrying.start(worker.keep_leases, name="leases")
+        yield carrying
+        if carrying.defects:
+            raise carrying.defects[0]

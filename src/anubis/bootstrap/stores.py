@@ -1,0 +1,41 @@
+"""The stores of one home.
+
+Stores ── Database               <home>/anubis.sqlite, shared by all that keep rows
+       ├─ SqliteRunStore
+       ├─ LocalLogStore          <home>/logs
+       └─ DirectorySeriesStore   <home>/series
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import AsyncIterator
+
+from anubis.adapters.log_store.local import LocalLogStore
+from anubis.adapters.run_store.sqlite import SqliteRunStore
+from anubis.adapters.series_store.directory import DirectorySeriesStore
+from anubis.adapters.sqlite import Database
+from anubis.settings.model import Settings
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Stores:
+    """What is kept, open."""
+
+    database: Database  #: for the stores that only some need
+    runs: SqliteRunStore
+    logs: LocalLogStore
+    series: DirectorySeriesStore
+
+
+@contextlib.asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Stores]:
+    """Open the stores of a home, which must be there. Raises what ``Database.open`` does."""
+    async with Database.open(settings.database) as database:
+        yield Stores(
+            database=database,
+            runs=SqliteRunStore(database),
+            logs=LocalLogStore(settings.logs),
+            series=DirectorySeriesStore(settings.series),
+        )
