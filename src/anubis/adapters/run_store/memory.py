@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequen
 from datetime import datetime, timedelta
 
 from anubis.adapters.run_store import ordering, references, transitions
+from anubis.domain import identity
 from anubis.domain.document import Document, Fingerprint
 from anubis.domain.event import Event, NewEvent
 from anubis.domain.metric import Summary
@@ -80,7 +81,7 @@ class MemoryRunStore:
             return references.newest(self._ids[-1:])
         prefix = references.prefix(reference)
         start = bisect.bisect_left(self._ids, prefix)
-        end = bisect.bisect_left(self._ids, prefix + references.ABOVE_ALL_IDS)
+        end = bisect.bisect_left(self._ids, prefix + identity.ABOVE_ALL_IDS)
         return references.only(reference, self._ids[start:end][::-1])
 
     async def page(self, query: RunQuery) -> Sequence[Run]:

@@ -6,8 +6,6 @@ Pure, so that all stores understand people alike. A store only has to find ids b
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import re
 from collections.abc import Sequence
 
 from anubis.domain import errors, identity
@@ -17,12 +15,6 @@ from anubis.ports.run_reader import RunQuery
 LAST = "last"
 NAMED = 3
 """How many candidates an ambiguous prefix is answered with: enough to see what to type next."""
-
-ABOVE_ALL_IDS = "g"
-"""Sorts after every id, and after every continuation of a prefix: ids are hex digits and dashes."""
-
-_HEX = re.compile(r"[0-9a-f]{1,32}")
-_DASHES_AFTER = (8, 12, 16, 20)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,7 +27,7 @@ class Bounds:
 
 def bounds(query: RunQuery) -> Bounds:
     """The ids that a query's cursor and times let pass."""
-    ends = [ABOVE_ALL_IDS]
+    ends = [identity.ABOVE_ALL_IDS]
     if query.before is not None:
         ends.append(query.before)
     if query.until is not None:
@@ -50,18 +42,13 @@ def is_last(reference: str) -> bool:
 
 
 def prefix(reference: str) -> str:
-    """The start of an id in canonical spelling: lower case, dashes where ids have them.
-
-    People paste ids in capitals, or without dashes from places that strip them.
-    """
-    digits = reference.strip().lower().replace("-", "")
-    if not _HEX.fullmatch(digits):
+    """The start of an id in canonical spelling. Raises RunNotFound if it cannot be one."""
+    canonical = identity.prefix(reference)
+    if canonical is None:
         raise errors.RunNotFound(
             f"{reference!r} names no run: give an id, the start of one, or {LAST!r}"
         )
-    cuts = (0, *_DASHES_AFTER, 32)
-    parts = [digits[start:end] for start, end in itertools.pairwise(cuts)]
-    return "-".join(part for part in parts if part)
+    return canonical
 
 
 def newest(candidates: Sequence[RunId]) -> RunId:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 
-from anubis.adapters.run_store import references
 from anubis.adapters.run_store.sqlite import rows
 from anubis.adapters.sqlite import queries, values
+from anubis.domain import identity
 from anubis.domain.event import Event
 from anubis.ports.history import MOST_COUNTED, Group, TrendPoint, TrendQuery
 
@@ -37,7 +37,7 @@ def trend(connection: sqlite3.Connection, query: TrendQuery) -> tuple[TrendPoint
         "benchmark": values.storable(query.benchmark),
         "metric": values.storable(query.metric),
         "unit": None if query.unit is None else values.storable(query.unit),
-        "before": values.storable(query.before or references.ABOVE_ALL_IDS),
+        "before": values.storable(query.before or identity.ABOVE_ALL_IDS),
         "limit": max(0, query.limit),
     }
     return tuple(map(rows.trend_point, connection.execute(_SQL["trend"], asked)))

@@ -16,6 +16,7 @@ from datetime import datetime
 from anubis.adapters.run_store import references, transitions
 from anubis.adapters.run_store.sqlite import rows
 from anubis.adapters.sqlite import documents, queries, values
+from anubis.domain import identity
 from anubis.domain.document import Document, Fingerprint
 from anubis.domain.event import Event
 from anubis.domain.metric import Summary
@@ -72,12 +73,12 @@ def runs(connection: sqlite3.Connection, run_ids: Sequence[RunId]) -> tuple[Run,
 def resolve(connection: sqlite3.Connection, reference: str) -> RunId:
     """The run a person means; see the port."""
     if references.is_last(reference):
-        last: values.Parameters = {"since": "", "before": references.ABOVE_ALL_IDS, "limit": 1}
+        last: values.Parameters = {"since": "", "before": identity.ABOVE_ALL_IDS, "limit": 1}
         return references.newest(ids(connection, "ids_newest", last))
     prefix = references.prefix(reference)
     between: values.Parameters = {
         "from": prefix,
-        "to": prefix + references.ABOVE_ALL_IDS,
+        "to": prefix + identity.ABOVE_ALL_IDS,
         "limit": references.NAMED + 1,
     }
     return references.only(reference, ids(connection, "ids_by_prefix", between))
