@@ -33,7 +33,11 @@ def _documented() -> dict[str, tuple[str, str, str]]:
 
 def _default(field: str) -> str:
     value = getattr(Settings(home=Path("anywhere")), field)
-    return f"{value.total_seconds():g}" if isinstance(value, timedelta) else str(value)
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds():g}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 @pytest.mark.parametrize("key", loading._KEYS, ids=lambda key: key.variable)

@@ -81,6 +81,40 @@ def _seconds(value: object) -> timedelta:
     return timedelta(seconds=number)
 
 
+def _host(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError
+    return value.strip()
+
+
+def _port(value: object) -> int:
+    if isinstance(value, bool) or not 0 <= (number := int(str(value))) <= 65_535:
+        raise ValueError
+    return number
+
+
+def _path(value: object) -> Path:
+    if not isinstance(value, str) or not value:
+        raise ValueError
+    return Path(value).expanduser().absolute()
+
+
+def _flag(value: object) -> bool:
+    return {"true": True, "1": True, "false": False, "0": False}[str(value).lower()]
+
+
+def _rate(value: object) -> float:
+    if isinstance(value, bool) or not 0.1 <= (number := float(str(value))) <= 1e6:
+        raise ValueError
+    return number
+
+
+def _burst(value: object) -> int:
+    if isinstance(value, bool) or not 1 <= (number := int(str(value))) <= 1_000_000:
+        raise ValueError
+    return number
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class _Key:
     variable: str
@@ -91,7 +125,7 @@ class _Key:
     def read(self, source: str, key: str, value: object) -> Any:
         try:
             return self.convert(value)
-        except (TypeError, ValueError, OverflowError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             text = f"{source}: {key}: found {value!r}, expected {self.expected}"
             raise UserError(text) from None
 
@@ -106,4 +140,36 @@ _KEYS = (
     ),
     _Key(variable="ANUBIS_LEASE_SECONDS", field="lease", expected=_A_DAY, convert=_seconds),
     _Key(variable="ANUBIS_IDLE_SECONDS", field="idle_exit", expected=_A_DAY, convert=_seconds),
+    _Key(variable="ANUBIS_HOST", field="host", expected="a name or an address", convert=_host),
+    _Key(
+        variable="ANUBIS_PORT",
+        field="port",
+        expected="a whole number from 0 to 65535",
+        convert=_port,
+    ),
+    _Key(
+        variable="ANUBIS_TLS_CERTIFICATE",
+        field="tls_certificate",
+        expected="the path of a file",
+        convert=_path,
+    ),
+    _Key(variable="ANUBIS_TLS_KEY", field="tls_key", expected="the path of a file", convert=_path),
+    _Key(
+        variable="ANUBIS_REQUIRE_TOKENS",
+        field="requires_tokens",
+        expected="true or false",
+        convert=_flag,
+    ),
+    _Key(
+        variable="ANUBIS_RATE_LIMIT",
+        field="rate_limit",
+        expected="a number from 0.1 to 1000000",
+        convert=_rate,
+    ),
+    _Key(
+        variable="ANUBIS_RATE_BURST",
+        field="rate_burst",
+        expected="a whole number from 1 to 1000000",
+        convert=_burst,
+    ),
 )

@@ -25,6 +25,30 @@ class Settings:
     """How long the background runtime stays when there is nothing to do. ``ANUBIS_IDLE_SECONDS``;
     a minute spares the next command the start-up, and leaves no process behind overnight."""
 
+    host: str = "127.0.0.1"
+    """Where ``anubis serve`` listens. ``ANUBIS_HOST``; loopback by default, where the operating
+    system keeps others out. Any other address requires tokens."""
+
+    port: int = 8080
+    """``ANUBIS_PORT``; 0 lets the operating system choose."""
+
+    tls_certificate: Path | None = None
+    """The certificate chain, in PEM. ``ANUBIS_TLS_CERTIFICATE``; needs ``tls_key``."""
+
+    tls_key: Path | None = None
+    """The private key of the certificate, in PEM, without a password. ``ANUBIS_TLS_KEY``."""
+
+    requires_tokens: bool = False
+    """Whether tokens are required on loopback too: for a machine that several people log in to,
+    or a proxy in front. ``ANUBIS_REQUIRE_TOKENS``."""
+
+    rate_limit: float = 500.0
+    """Requests a second that one token may make. ``ANUBIS_RATE_LIMIT``; far above what a team
+    needs, and low enough that one runaway program leaves room for the others."""
+
+    rate_burst: int = 1000
+    """Requests that one token may make at once after a pause. ``ANUBIS_RATE_BURST``."""
+
     @property
     def database(self) -> Path:
         """The run store."""
@@ -46,6 +70,11 @@ class Settings:
         return self.home / "series"
 
     @property
+    def scripts(self) -> Path:
+        """Archives of code that were uploaded for descriptors with ``[ml.script]``."""
+        return self.home / "scripts"
+
+    @property
     def runtime_lock(self) -> Path:
         """Held by the one living background runtime of this home."""
         return self.home / "runtime.lock"
@@ -54,6 +83,11 @@ class Settings:
     def runtime_pid(self) -> Path:
         """For people and tests; the lock decides, not this file."""
         return self.home / "runtime.pid"
+
+    @property
+    def service_file(self) -> Path:
+        """Which process serves this home, and where. The lock decides, not this file."""
+        return self.home / "service.json"
 
     @property
     def runtime_log(self) -> Path:
