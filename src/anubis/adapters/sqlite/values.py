@@ -13,6 +13,9 @@ Row = tuple[Any, ...]
 Value = str | int | float | bytes | None
 Parameters = Mapping[str, Value]
 
+LARGEST = 2**63 - 1
+"""What an INTEGER can hold."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -30,6 +33,16 @@ def storable(text: str) -> str:
 def maybe_storable(text: str | None) -> str | None:
     """The same for a text that may be missing."""
     return None if text is None else storable(text)
+
+
+def integer(number: int) -> int:
+    """A number that a client made up, brought into the range of an INTEGER."""
+    return max(-LARGEST, min(number, LARGEST))
+
+
+def limit(number: int) -> int:
+    """How many rows at most; SQLite takes a negative number to mean all."""
+    return max(0, min(number, LARGEST))
 
 
 def micros(at: datetime) -> int:

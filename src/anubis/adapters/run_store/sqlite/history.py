@@ -26,7 +26,7 @@ def families(connection: sqlite3.Connection, after: str, limit: int) -> tuple[Gr
 def _groups(
     connection: sqlite3.Connection, query: str, after: str, limit: int
 ) -> tuple[Group, ...]:
-    asked = {"after": values.storable(after), "most": MOST_COUNTED, "limit": max(0, limit)}
+    asked = {"after": values.storable(after), "most": MOST_COUNTED, "limit": values.limit(limit)}
     found = connection.execute(_SQL[query], asked)
     return tuple(Group(name=name, runs=runs, newest=newest) for name, runs, newest in found)
 
@@ -38,14 +38,14 @@ def trend(connection: sqlite3.Connection, query: TrendQuery) -> tuple[TrendPoint
         "metric": values.storable(query.metric),
         "unit": None if query.unit is None else values.storable(query.unit),
         "before": values.storable(query.before or identity.ABOVE_ALL_IDS),
-        "limit": max(0, query.limit),
+        "limit": values.limit(query.limit),
     }
     return tuple(map(rows.trend_point, connection.execute(_SQL["trend"], asked)))
 
 
 def feed(connection: sqlite3.Connection, after: int, limit: int) -> tuple[Event, ...]:
     """Events of all runs, in the order they were stored."""
-    asked = {"after": after, "limit": max(0, limit)}
+    asked = {"after": values.integer(after), "limit": values.limit(limit)}
     return tuple(map(rows.feed_event, connection.execute(_SQL["feed"], asked)))
 
 

@@ -59,7 +59,7 @@ def page(connection: sqlite3.Connection, query: RunQuery) -> Sequence[Run]:
 def _ids(connection: sqlite3.Connection, query: RunQuery) -> list[RunId]:
     streams = _streams(query) or [_Stream(query="ids_newest", values=[{}])]
     bounds = references.bounds(query)
-    limit = max(0, query.limit)
+    limit = values.limit(query.limit)
     if len(streams) == 1:
         return streams[0].within(connection, bounds, limit)
     return list(itertools.islice(_shared(connection, streams, bounds), limit))

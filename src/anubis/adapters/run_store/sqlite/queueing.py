@@ -22,7 +22,7 @@ def heads(
     connection: sqlite3.Connection, now: datetime, states: Collection[RunState], each: int
 ) -> tuple[Run, ...]:
     """The first free runs of every group; see the port."""
-    wanted = {"now": values.micros(now), "states": _names(states), "each": max(0, each)}
+    wanted = {"now": values.micros(now), "states": _names(states), "each": values.limit(each)}
     found = map(rows.run, connection.execute(_SQL["heads"], wanted))
     return ordering.heads(found, each)
 
@@ -35,7 +35,7 @@ def ahead(
         "priority": run.priority,
         "id": values.storable(run.id),
         "states": _names(states),
-        "limit": max(0, limit),
+        "limit": values.limit(limit),
     }
     [[count]] = connection.execute(_SQL["ahead"], place)
     return int(count)
@@ -43,7 +43,7 @@ def ahead(
 
 def active_of(connection: sqlite3.Connection, submitter: str, limit: int) -> int:
     """How many runs of a person have not ended; see the port."""
-    asked = {"submitter": values.storable(submitter), "limit": max(0, limit)}
+    asked = {"submitter": values.storable(submitter), "limit": values.limit(limit)}
     [[count]] = connection.execute(_SQL["active_of"], asked)
     return int(count)
 

@@ -89,7 +89,7 @@ def free_ids(connection: sqlite3.Connection, wanted: Wanted) -> list[RunId]:
     parameters: values.Parameters = {
         "now": values.micros(wanted.now),
         "states": _names(wanted.states),
-        "limit": max(0, wanted.limit),
+        "limit": values.limit(wanted.limit),
     }
     if wanted.among is not None:
         given: values.Parameters = {
@@ -115,7 +115,7 @@ def run_by_key(connection: sqlite3.Connection, submitter: str, key: str) -> Run 
 
 def active(connection: sqlite3.Connection, limit: int) -> tuple[Run, ...]:
     """Runs that have not ended, oldest first."""
-    return runs(connection, ids(connection, "ids_active", {"limit": max(0, limit)}))
+    return runs(connection, ids(connection, "ids_active", {"limit": values.limit(limit)}))
 
 
 def counts(connection: sqlite3.Connection) -> Mapping[RunState, int]:
@@ -127,7 +127,11 @@ def events(
     connection: sqlite3.Connection, run_id: RunId, after: int, limit: int
 ) -> tuple[Event, ...]:
     """Events with a number above ``after``, in order."""
-    parameters = {"id": values.storable(run_id), "after": after, "limit": max(0, limit)}
+    parameters = {
+        "id": values.storable(run_id),
+        "after": values.integer(after),
+        "limit": values.limit(limit),
+    }
     found = connection.execute(_SQL["events"], parameters).fetchall()
     if not found:
         known_row(connection, run_id)

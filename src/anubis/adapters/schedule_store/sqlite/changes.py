@@ -1,0 +1,71 @@
+"""Changes to schedules, as functions of a connection. They run in the writer's transaction."""
+
+from __future__ import annotations
+
+import dataclasses
+import sqlite3
+from collections.abc import Sequence
+
+from anubis.adapters.schedule_store import rules
+from anubis.adapters.schedule_store.sqlite import reading, rows
+from anubis.adapters.sqlite import documents, queries
+from anubis.adapters.sqlite.writing import Change
+from anubis.domain.document import Document
+from anubis.domain.event import NewEvent
+from anubis.domain.schedule import Schedule, ScheduleId
+from anubis.ports.schedule_store import ScheduleEvent
+
+_SQL = queries.Queries(__file__, "changing.sql")
+
+
+def add(schedule: Schedule, document: Document, message: str) -> Change[None]:
+    """Store a new schedule, unless it is there; see the port."""
+
+    def change(connection: sqlite3.Connection) -> None:
+        if (row := reading.row(connection, schedule.id)) is not None:
+            rules.check_same(rows.schedule(row), schedule)
+            return
+        documents.keep(connection, document)
+        columns = {**rows.columns(schedule), **documents.columns(document)}
+        key = connection.execute(_SQL["add_schedule"], columns).lastrowid
+        assert key is not None, "an INSERT always has one"
+        first = rules.numbered(schedule.id, 0, [rules.first_event(schedule, message)])
+        _add_events(connection, key, first)
+
+    return change
+
+
+def replace(schedule: Schedule, events: Sequence[NewEvent]) -> Change[Schedule | None]:
+    """Store a changed schedule, if nobody was first; see the port."""
+
+    def change(connection: sqlite3.Connection) -> Schedule | None:
+        row = reading.known_row(connection, schedule.id)
+        stored = rows.schedule(row)
+        rules.check_same(stored, schedule)
+        if stored.version != schedule.version:
+            return None
+        key, last = rows.key_and_events(row)
+        after = dataclasses.replace(schedule, version=schedule.version + 1)
+        columns = {**rows.columns(after), "schedule": key, "events": last + len(events)}
+        connection.execute(_SQL["replace_schedule"], columns)
+        _add_events(connection, key, rules.numbered(schedule.id, last, events))
+        return after
+
+    return change
+
+
+def delete(schedule_id: ScheduleId) -> Change[None]:
+    """Forget a schedule; see the port."""
+
+    def change(connection: sqlite3.Connection) -> None:
+        row = reading.known_row(connection, schedule_id)
+        key, _ = rows.key_and_events(row)
+        connection.execute(_SQL["delete_schedule"], {"schedule": key})
+        documents.forget_lone(connection, rows.schedule(row).descriptor_sha)
+
+    return change
+
+
+def _add_events(connection: sqlite3.Connection, key: int, events: Sequence[ScheduleEvent]) -> None:
+    new = [rows.new_event(key, event) for event in events]
+    connection.executemany(_SQL["add_schedule_event"], new)
