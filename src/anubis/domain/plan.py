@@ -6,14 +6,23 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from anubis.domain.metric import MetricDefinition
+
+SCRIPTS_VARIABLE: Final = "BAI_SCRIPTS_PATH"
+"""Tells a program where the code is that was submitted with its descriptor."""
+
+SCRIPTS_FOLDER: Final = "\0scripts\0"
+"""Stands in a plan for that folder, until the run has one. No command line can hold a NUL."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """How long each state may last, and how much a program may write. From ``[limits]``."""
+    """How long each state may last, how much a program may write, and how many may run at once.
+
+    From ``[limits]``.
+    """
 
     fetching: timedelta = timedelta(hours=24)
     """The original gave up downloads after 24 hours; we keep that."""
@@ -36,6 +45,9 @@ class Limits:
     output_bytes: int = 10 * 1024**3
     """What all streams of a unit may write together before the run is stopped."""
 
+    concurrency: int | None = None
+    """Most runs of the same benchmark at once; for the queue. None: as many as there is room."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Unit:
@@ -49,6 +61,7 @@ class Unit:
     engine itself gives every program comes on top of it, and ``environment`` on top of that."""
     directory: str | None = None  #: working directory; the engine's default when None
     image: str | None = None
+    script: str = ""  #: an archive of code that it needs; ``SCRIPTS_FOLDER`` stands for its place
     cpu_affinity: tuple[int, ...] = ()  #: empty: all CPUs
     niceness: int = 0
 
@@ -65,6 +78,26 @@ class Plan:
     def __post_init__(self) -> None:
         if self.deciding not in {unit.name for unit in self.units}:
             raise ValueError(f"the deciding unit {self.deciding!r} is not among the units")
+
+
+def scripts(plan: Plan) -> tuple[str, ...]:
+    """The archives of code that the units need."""
+    return tuple(unit.script for unit in plan.units if unit.script)
+
+
+def placed(plan: Plan, folder: str) -> Plan:
+    """The plan with ``folder`` where ``SCRIPTS_FOLDER`` stands."""
+    if not scripts(plan):
+        return plan
+    return dataclasses.replace(plan, units=tuple(_placed(unit, folder) for unit in plan.units))
+
+
+def _placed(unit: Unit, folder: str) -> Unit:
+    environment = {
+        name: value.replace(SCRIPTS_FOLDER, folder) for name, value in unit.environment.items()
+    }
+    command = tuple(word.replace(SCRIPTS_FOLDER, folder) for word in unit.command)
+    return dataclasses.replace(unit, command=command, environment=environment)
 
 
 def to_json(plan: Plan) -> str:
@@ -94,22 +127,25 @@ def _plain(value: object) -> object:
 
 _UNIT = tuple(field.name for field in dataclasses.fields(Unit))
 _LIMITS = tuple(field.name for field in dataclasses.fields(Limits))
+_COUNTS = ("output_bytes", "concurrency")  # of the limits, those that are no durations
 
 
 def from_json(text: str) -> Plan:
     """Read a plan that ``to_json`` wrote."""
     data = json.loads(text)
-    limits = data["limits"]
-    output_bytes = limits.pop("output_bytes")
     return Plan(
         units=tuple(_unit(unit) for unit in data["units"]),
         deciding=data["deciding"],
-        limits=Limits(
-            output_bytes=output_bytes,
-            **{name: timedelta(seconds=seconds) for name, seconds in limits.items()},
-        ),
+        limits=_limits(data["limits"]),
         metrics=tuple(MetricDefinition(**metric) for metric in data["metrics"]),
     )
+
+
+def _limits(data: dict[str, Any]) -> Limits:
+    """Limits that an older version did not know have their defaults."""
+    for name in data.keys() - set(_COUNTS):
+        data[name] = timedelta(seconds=data[name])
+    return Limits(**data)
 
 
 def _unit(data: dict[str, Any]) -> Unit:

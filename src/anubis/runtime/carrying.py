@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from anubis.domain import plan as plans
-from anubis.domain.errors import AnubisError, NotPossible, StartFailed
+from anubis.domain.errors import AnubisError, NotPossible, StartFailed, UserError
 from anubis.domain.event import EventKind, NewEvent
 from anubis.domain.observation import EndCause, Observation, UnitEnded, UnitStarted
 from anubis.domain.plan import Limits, Plan
@@ -23,6 +23,7 @@ from anubis.ports.engine import Engine
 from anubis.ports.log_store import LogStore
 from anubis.ports.run_store import Move, RunStore, Step
 from anubis.ports.series_store import SeriesStore
+from anubis.runtime.scripts import NoScripts, Scripts
 from anubis.stages.collection.collecting import Collected, Collector
 from anubis.stages.execution import outcomes
 
@@ -50,6 +51,7 @@ class Workshop:
     logs: LogStore
     series: SeriesStore
     clock: Clock
+    scripts: Scripts | NoScripts = dataclasses.field(default_factory=NoScripts)
 
 
 class Carrier:
@@ -67,6 +69,11 @@ class Carrier:
         if self.run.state in BEFORE_START:
             if self.run.cancel_requested_at is not None:
                 await self.end(Outcome(state=RunState.CANCELED, reason="canceled before it began"))
+                return
+            try:
+                await self._shop.scripts.bring(self.run.id, plan)
+            except UserError as error:  # it names what is not there
+                await self.end(Outcome(state=RunState.ERROR, reason=str(error)))
                 return
             await self._prepare(plan)
         if self.run.state is RunState.STARTING:
@@ -142,7 +149,8 @@ class Carrier:
 
     async def _load(self) -> Plan:
         if self._plan is None:
-            self._plan = plans.from_json(await self._shop.store.plan(self.run.id))
+            plan = plans.from_json(await self._shop.store.plan(self.run.id))
+            self._plan = self._shop.scripts.placed(self.run.id, plan)
         return self._plan
 
     async def _prepare(self, plan: Plan) -> None:

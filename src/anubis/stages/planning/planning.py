@@ -14,7 +14,7 @@ from typing import Final
 from anubis.domain.descriptor import Descriptor, Metric, Strategy
 from anubis.domain.errors import UserError
 from anubis.domain.metric import MetricDefinition
-from anubis.domain.plan import Plan, Unit
+from anubis.domain.plan import SCRIPTS_FOLDER, SCRIPTS_VARIABLE, Plan, Unit
 from anubis.ports.engine import Capabilities
 from anubis.stages.planning.expanding import expanded, undefined
 
@@ -42,7 +42,7 @@ def plan(descriptor: Descriptor, capabilities: Capabilities, context: Context) -
 
     Raises UserError if the engine cannot do what the descriptor asks for, naming every field.
     """
-    given = {PYTHON_VARIABLE: context.python, **descriptor.env.vars}
+    given = {PYTHON_VARIABLE: context.python, **_scripts(descriptor), **descriptor.env.vars}
     variables = {**context.environment, **given}
     words = _words(descriptor)
     obstacles = [
@@ -58,6 +58,7 @@ def plan(descriptor: Descriptor, capabilities: Capabilities, context: Context) -
         inherited={} if capabilities.needs_image else dict(context.environment),
         directory=context.directory or None,
         image=(descriptor.env.docker_image or None) if capabilities.needs_image else None,
+        script=descriptor.ml.script.script if descriptor.ml.script else "",
         cpu_affinity=descriptor.hardware.cpu_affinity,
         niceness=descriptor.hardware.niceness,
     )
@@ -67,6 +68,11 @@ def plan(descriptor: Descriptor, capabilities: Capabilities, context: Context) -
         limits=descriptor.limits,
         metrics=tuple(_definition(metric) for metric in descriptor.output.metrics),
     )
+
+
+def _scripts(descriptor: Descriptor) -> Mapping[str, str]:
+    """Where the program finds the code that was submitted beside the descriptor, if any was."""
+    return {SCRIPTS_VARIABLE: SCRIPTS_FOLDER} if descriptor.ml.script else {}
 
 
 def _definition(metric: Metric) -> MetricDefinition:
@@ -91,8 +97,8 @@ def _obstacles(descriptor: Descriptor, capabilities: Capabilities) -> Iterator[s
         yield f"env.docker_image: the engine '{capabilities.name}' needs an image to run"
     if not descriptor.ml.benchmark_code.strip():
         yield from _obstacles_without_code(descriptor, capabilities)
-    if descriptor.ml.script is not None:
-        yield "ml.script: script mode is not possible yet; let benchmark_code name the file"
+    if descriptor.ml.script is not None and capabilities.needs_image:
+        yield f"ml.script: script mode is not possible yet on the engine '{capabilities.name}'"
     if descriptor.data.sources:
         yield "data.sources: fetching data is not possible yet; let the program read local files"
     if descriptor.server is not None and descriptor.server.models:

@@ -1,0 +1,143 @@
+"""The code beside a descriptor is there when its program starts, and gone when the run is."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from anubis.adapters.engine.process.engine import ProcessEngine
+from anubis.adapters.log_store.memory import MemoryLogStore
+from anubis.adapters.run_store.memory import MemoryRunStore
+from anubis.adapters.script_store.memory import MemoryScriptStore
+from anubis.adapters.series_store.memory import MemorySeriesStore
+from anubis.domain import plan as plans
+from anubis.domain.descriptor import Descriptor, Info, MachineLearning, Script
+from anubis.domain.errors import UserError
+from anubis.domain.plan import Plan
+from anubis.domain.run import Run, RunState, WorkerId
+from anubis.ports.log_store import LogQuery
+from anubis.runtime.carrying import Carrier, Workshop
+from anubis.runtime.scripts import NoScripts, Scripts
+from anubis.stages.planning.planning import Context, plan
+from anubis.testing import builders
+from anubis.testing.clock import NOON, ManualClock
+from anubis.testing.contracts.script_store import Archive, a_file, an_archive
+
+WORKER = WorkerId("w")
+
+
+def planned(archive: str, code: str) -> Plan:
+    """What becomes of a descriptor in script mode, written down and read again."""
+    descriptor = Descriptor(
+        spec_version="0.1.0",
+        info=Info(description="d"),
+        ml=MachineLearning(benchmark_code=code, script=Script(script=archive)),
+    )
+    context = Context(directory="", environment={"PATH": "/usr/bin:/bin"}, python="python3")
+    capabilities = ProcessEngine(Path("unused"), revive=None).capabilities
+    return plans.from_json(plans.to_json(plan(descriptor, capabilities, context)))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Bench:
+    """A workshop with the process engine, and what it reads and writes."""
+
+    shop: Workshop
+    scripts: MemoryScriptStore
+    folder: Path
+
+    async def carry(self, plan: Plan) -> Run:
+        """Submit a run of this plan and bring it to its end."""
+        shop = self.shop
+        await shop.store.add(builders.a_run(), builders.a_document(), plans.to_json(plan), "new")
+        [run] = await shop.store.lease(
+            WORKER, now=NOON, duration=builders.HOUR, states=[RunState.SUBMITTED], limit=1
+        )
+        carrier = Carrier(run, shop)
+        async with asyncio.timeout(30):
+            await carrier.carry()
+        return carrier.run
+
+    async def output(self, run: Run) -> bytes:
+        lines = self.shop.logs.lines(run.id, LogQuery())
+        return b"".join([line.text async for line in lines])
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    scripts = MemoryScriptStore()
+    async with contextlib.AsyncExitStack() as stack:
+        engine = await stack.enter_async_context(ProcessEngine(tmp_path / "runs", revive=None))
+        shop = Workshop(
+            worker=WORKER,
+            store=MemoryRunStore(),
+            engines={"process": engine},
+            logs=MemoryLogStore(),
+            series=MemorySeriesStore(),
+            clock=ManualClock(),
+            scripts=Scripts(scripts, tmp_path / "runs"),
+        )
+        yield Bench(shop=shop, scripts=scripts, folder=tmp_path / "runs")
+
+
+async def test_a_program_finds_its_code_by_the_variable_and_in_its_command(bench: Bench) -> None:
+    archive = an_archive(a_file("src/hello.sh", b'echo "hello from $BAI_SCRIPTS_PATH"\n'))
+    await bench.scripts.put(archive.name, archive.parts())
+
+    run = await bench.carry(planned(archive.name, "sh $(BAI_SCRIPTS_PATH)/src/hello.sh"))
+
+    assert run.state is RunState.SUCCEEDED, run.outcome
+    folder = bench.folder / run.id / "scripts"
+    assert await bench.output(run) == f"hello from {folder}\n".encode()
+    assert not folder.exists()
+
+
+async def test_a_run_without_its_archive_ends_and_names_it(bench: Bench) -> None:
+    name = "0" * 40 + ".tar"
+
+    run = await bench.carry(planned(name, "true"))
+
+    assert run.state is RunState.ERROR
+    assert run.outcome is not None
+    assert run.outcome.reason == f"script archive {name} is not here; upload it first"
+    assert not (bench.folder / run.id).exists()
+
+
+async def test_an_archive_with_a_name_that_is_none_is_named_too(bench: Bench) -> None:
+    run = await bench.carry(planned("../../etc.tar", "true"))
+
+    assert run.state is RunState.ERROR
+    assert run.outcome is not None
+    assert "'../../etc.tar'" in run.outcome.reason
+
+
+async def test_half_of_an_earlier_attempt_is_replaced(tmp_path: Path) -> None:
+    store, archive = MemoryScriptStore(), an_archive(a_file("a"))
+    await store.put(archive.name, archive.parts())
+    scripts, run_id = Scripts(store, tmp_path), builders.a_run_id()
+    for stray in ("a", "b"):
+        await scripts.bring(run_id, planned(archive.name, "true"))
+        (tmp_path / run_id / "scripts" / stray).write_text("changed")
+    await scripts.bring(run_id, planned(archive.name, "true"))
+
+    assert [file.name for file in (tmp_path / run_id / "scripts").iterdir()] == ["a"]
+
+
+async def test_without_a_store_of_scripts_a_run_that_needs_one_is_told_so() -> None:
+    archive = Archive(b"")
+
+    with pytest.raises(UserError, match="no scripts are kept here"):
+        await NoScripts().bring(builders.a_run_id(), planned(archive.name, "true"))
+
+
+def test_what_a_user_wrote_to_be_left_alone_is_left_alone() -> None:
+    placed = plans.placed(planned("0" * 40 + ".tar", "echo $$(BAI_SCRIPTS_PATH)"), "/there")
+
+    [unit] = placed.units
+    assert unit.command == ("echo", "$(BAI_SCRIPTS_PATH)")
+    assert unit.environment["BAI_SCRIPTS_PATH"] == "/there"
