@@ -21,7 +21,19 @@ def test_a_plan_survives_being_written_down() -> None:
             ),
         ),
         deciding="benchmark",
-        limits=Limits(running=timedelta(seconds=1.5), output_bytes=7),
+        limits=Limits(running=timedelta(seconds=1.5), output_bytes=7, concurrency=3),
         metrics=(MetricDefinition(name="x", units="s", pattern="x=(.*)", unit="benchmark"),),
     )
     assert plans.from_json(plans.to_json(plan)) == plan
+
+
+def test_a_plan_of_an_older_version_is_understood() -> None:
+    """A run may be submitted before an upgrade and start after it."""
+    plan = Plan(
+        units=(Unit(name="benchmark", command=("true",), environment={}),),
+        deciding="benchmark",
+        limits=Limits(grace=timedelta(seconds=3)),
+    )
+    older = plans.to_json(plan).replace(',"concurrency":null', "")
+    assert "concurrency" not in older
+    assert plans.from_json(older) == plan

@@ -30,7 +30,7 @@ def fields_of(kind: Any, prefix: str = "") -> set[str]:
     found: set[str] = set()
     hints = typing.get_type_hints(kind)
     for field in dataclasses.fields(kind):
-        name = "output_size" if field.name == "output_bytes" else field.name
+        name = {"output_bytes": "output_size", "memory_bytes": "memory"}.get(field.name, field.name)
         found.add(prefix + name)
         inner, suffix = inside(hints[field.name])
         if inner is not None:
@@ -99,6 +99,16 @@ def test_the_schema_accepts_every_valid_document(document: Path) -> None:
         HEAD + "hardware.strategy = 'inference'",
         HEAD + "hardware.niceness = 20",
         HEAD + "hardware.cpu_affinity = [-1]",
+        HEAD + "hardware.cpus = 0",
+        HEAD + "hardware.cpus = '4'",
+        HEAD + "hardware.memory = 0",
+        HEAD + "hardware.memory = 'much'",
+        HEAD + "hardware.gpus = -1",
+        HEAD + "hardware.gpus = 1.5",
+        HEAD + "hardware.exclusive = 'yes'",
+        HEAD + "info.priority = 101",
+        HEAD + "info.priority = -101",
+        HEAD + "limits.concurrency = 0",
         HEAD + "hardware.distributed.num_instances = '3'",
         HEAD + "hardware.distributed.processes_per_instance = 'gpu'",
         HEAD + "env.vars = {A = 1}",

@@ -109,7 +109,12 @@ def test_the_values_of_every_notation_are_normalised() -> None:
         finishing=timedelta(minutes=15),
         grace=timedelta(0),
         output_bytes=3 * 2**29,
+        concurrency=2,
     )
+    hardware = descriptor.hardware
+    asked = (hardware.cpus, hardware.memory_bytes, hardware.gpus, hardware.exclusive)
+    assert asked == (2.5, 4 * 2**30, 1, True)
+    assert descriptor.info.priority == -5
     assert descriptor.custom_params.hyper_params["layers"] == ({"width": 10}, {"width": 20})
 
 

@@ -15,6 +15,7 @@ from anubis.domain.descriptor.descriptor import (
     benchmark_name,
 )
 from anubis.domain.descriptor.hardware import GPUS, Distributed, Hardware, ServerHardware, Strategy
+from anubis.domain.descriptor.recurrence import Recurrence
 from anubis.domain.descriptor.server import Probe, ProbeScheme, Server, ServerEnvironment
 from anubis.domain.descriptor.workload import (
     Data,
@@ -45,6 +46,7 @@ __all__ = [
     "Output",
     "Probe",
     "ProbeScheme",
+    "Recurrence",
     "Script",
     "Server",
     "ServerEnvironment",

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final, Union
 
 from anubis.domain.descriptor.hardware import Hardware
+from anubis.domain.descriptor.recurrence import Recurrence
 from anubis.domain.descriptor.server import Server
 from anubis.domain.descriptor.workload import (
     Data,
@@ -87,6 +88,7 @@ class Descriptor:
     server: Server | None = None
     custom_params: CustomParams = dataclasses.field(default_factory=CustomParams)
     limits: Limits = dataclasses.field(default_factory=Limits)
+    schedule: Recurrence = dataclasses.field(default_factory=Recurrence)
 
 
 def benchmark_name(descriptor: Descriptor, document: Document) -> str:

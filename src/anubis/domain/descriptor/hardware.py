@@ -46,6 +46,10 @@ class Hardware:
     strategy: Strategy = Strategy.SINGLE_NODE
     aws_zone_id: str = ""
     availability_zone: str = ""  #: wins over ``aws_zone_id``
+    cpus: float | None = None  #: that must be free; None: nothing in particular
+    memory_bytes: int | None = None  #: that must be free; None: nothing in particular
+    gpus: int = 0
+    exclusive: bool | None = None  #: None: as the installation does it
     distributed: Distributed = dataclasses.field(default_factory=Distributed)
     cpu_affinity: tuple[int, ...] = ()  #: sorted, without repeats; empty: all CPUs
     niceness: int = 0

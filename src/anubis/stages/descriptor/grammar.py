@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import Final
 
 from anubis.domain import descriptor as model
+from anubis.domain.demand import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from anubis.domain.plan import Limits
 from anubis.stages.descriptor import rules
 from anubis.stages.descriptor.kinds import BOOLEAN, FILLED_TEXT, FREE_TABLE, TEXT, choice, integer
 from anubis.stages.descriptor.notations import (
     ARCHIVE,
     CHECKSUM,
+    CPU_COUNT,
     CPUS,
     DURATION,
     GRACE,
@@ -27,7 +29,14 @@ from anubis.stages.descriptor.notations import (
 )
 from anubis.stages.descriptor.patterns import PATTERN
 from anubis.stages.descriptor.probes import ProbeKind, probes_name_a_port
+from anubis.stages.descriptor.recurring import SCHEDULE_TABLE, a_schedule_has_a_cron
 from anubis.stages.descriptor.shapes import Key, ListOf, MapOf, Table
+
+MOST_GPUS: Final = 1024
+"""More than any one machine has; more is a slip of the keyboard."""
+
+MOST_AT_ONCE: Final = 10_000
+"""A limit above this limits nothing."""
 
 _PORT: Final = integer(1, 65535)
 _LABELS: Final = MapOf(key=LABEL_NAME, value=LABEL_VALUE, expected="a table of texts")
@@ -56,6 +65,11 @@ _INFO: Final = Table(
             name="execution_engine",
             kind=choice(model.ExecutionEngine),
             meaning="Where to run; default leaves the choice to the installation.",
+        ),
+        Key(
+            name="priority",
+            kind=integer(LOWEST_PRIORITY, HIGHEST_PRIORITY),
+            meaning="Runs with a higher number leave the queue first.",
         ),
         Key(
             name="task_name",
@@ -89,6 +103,30 @@ _SHARE: Final = (
     ),
 )
 
+_DEMAND: Final = (
+    Key(
+        name="cpus",
+        kind=CPU_COUNT,
+        meaning="CPUs that must be free before the run starts.",
+    ),
+    Key(
+        name="memory",
+        kind=SIZE,
+        meaning="Memory that must be free before the run starts.",
+        into="memory_bytes",
+    ),
+    Key(
+        name="gpus",
+        kind=integer(0, MOST_GPUS),
+        meaning="GPUs that the run gets; no other run has them meanwhile.",
+    ),
+    Key(
+        name="exclusive",
+        kind=BOOLEAN,
+        meaning="Whether nothing else may run meanwhile; true if the engine has a single slot.",
+    ),
+)
+
 _DISTRIBUTED: Final = Table(
     make=model.Distributed,
     keys=(
@@ -111,6 +149,7 @@ _HARDWARE: Final = Table(
             meaning="How the programs are laid out over machines.",
         ),
         *_ZONES,
+        *_DEMAND,
         *_SHARE,
         Key(
             name="distributed",
@@ -367,6 +406,11 @@ _LIMITS: Final = Table(
             meaning="How much a program may write before it is stopped.",
             into="output_bytes",
         ),
+        Key(
+            name="concurrency",
+            kind=integer(1, MOST_AT_ONCE),
+            meaning="How many runs of this benchmark may be under way at once.",
+        ),
     ),
 )
 
@@ -380,6 +424,7 @@ DESCRIPTOR: Final = Table(
             is_required=True,
         ),
         Key(name="info", kind=_INFO, meaning="What the benchmark is.", is_required=True),
+        Key(name="schedule", kind=SCHEDULE_TABLE, meaning="How a benchmark runs again and again."),
         Key(name="hardware", kind=_HARDWARE, meaning="Where the benchmark runs."),
         Key(name="env", kind=_ENVIRONMENT, meaning="What surrounds the program."),
         Key(name="ml", kind=_MACHINE_LEARNING, meaning="The program and what it is written with."),
@@ -389,5 +434,9 @@ DESCRIPTOR: Final = Table(
         Key(name="limits", kind=_LIMITS, meaning="How long and how much everything may take."),
         Key(name="custom_params", kind=_CUSTOM_PARAMS, meaning="Settings of single engines."),
     ),
-    rules=(rules.inference_has_a_server, rules.commands_are_well_quoted),
+    rules=(
+        rules.inference_has_a_server,
+        rules.commands_are_well_quoted,
+        a_schedule_has_a_cron,
+    ),
 )

@@ -7,6 +7,7 @@ import re
 from datetime import datetime, timedelta
 from typing import Final
 
+from anubis.domain import size
 from anubis.domain.descriptor import GPUS, SINGLE_RUN
 from anubis.domain.schedule import CRON_FORMS
 from anubis.stages.descriptor import wording
@@ -25,19 +26,6 @@ _ANY_TIME: Final = datetime(2020, 1, 1)  # noqa: DTZ001 - cron is checked, not c
 
 _SECONDS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 _DURATION: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s|m|h|d)\s*")
-_BYTES: Final = {
-    "": 1,
-    "B": 1,
-    "KB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "TB": 10**12,
-    "KIB": 2**10,
-    "MIB": 2**20,
-    "GIB": 2**30,
-    "TIB": 2**40,
-}
-_SIZE: Final = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([KMGT]?I?B|)", re.IGNORECASE)
 _CPUS: Final = re.compile(r"(\d{1,5})(?:\s*-\s*(\d{1,5}))?")
 _LABEL: Final = r"^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"
 _CHECKSUM: Final = r"^([^:]+:[a-fA-F0-9]+|[a-fA-F0-9]{32}|)$"
@@ -86,15 +74,14 @@ GRACE: Final = _duration(timedelta(0), 'seconds, or text such as "10s" or "2m"')
 
 def _size(value: object, _place: Place) -> int:
     if isinstance(value, str):
-        found = _SIZE.fullmatch(value.strip())
-        if not found:
-            raise Unacceptable(hint="units are B, KB, MB, GB, TB, KiB, MiB, GiB and TiB")
-        size = int(float(found[1]) * _BYTES[found[2].upper()])
+        found = size.read(value)
+        if found is None:
+            raise Unacceptable(hint=size.UNITS)
     else:
-        size = as_integer(value)
-    if not 0 < size < 2**63:
+        found = as_integer(value)
+    if not 0 < found < 2**63:
         raise Unacceptable
-    return size
+    return found
 
 
 SIZE: Final = Scalar(
@@ -141,6 +128,21 @@ CPUS: Final = Scalar(
             {"type": "string", "pattern": r"^[\d\s,-]*$"},
         ]
     },
+)
+
+
+def _cpu_count(value: object, _place: Place) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Unacceptable
+    if not 0 < value <= MAX_CPU + 1:  # neither is a number that is none
+        raise Unacceptable
+    return float(value)
+
+
+CPU_COUNT: Final = Scalar(
+    expected="a number of CPUs above zero, such as 4 or 0.5",
+    convert=_cpu_count,
+    schema={"type": "number", "exclusiveMinimum": 0, "maximum": MAX_CPU + 1},
 )
 
 

@@ -15,12 +15,16 @@ spec_version = "0.1.0"
 description = "What this benchmark measures, in a sentence."
 #: scheduling = "0 3 * * *"      # again and again, by cron; without it: once, now
 #: execution_engine = "process"  # default, process, docker, kubernetes or aws.sagemaker
+#: priority = 10                 # -100 to 100; higher ones leave the queue first
 
 [info.labels]
 task_name = "@NAME@"  # names the benchmark: runs with the same name form one trend line
 
 [hardware]
 strategy = "single_node"
+#: cpus = 4              # what must be free before the run starts; also: gpus = 1
+#: memory = "8GiB"
+#: exclusive = true      # nothing else of ours may run meanwhile
 #: cpu_affinity = "0-3"  # the CPUs the program may use
 #: niceness = 5          # -20 (first) to 19 (last)
 
@@ -57,6 +61,7 @@ pattern = 'seconds=(\\S+)'
 [limits]
 running = "10m"  # the run is stopped after this; also: queued, starting, finishing, grace
 #: output_size = "1GB"
+#: concurrency = 1  # runs of this benchmark at once
 """
 
 _NOT_IN_LABELS: Final = re.compile(r"[^A-Za-z0-9_.-]+")
