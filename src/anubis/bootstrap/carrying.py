@@ -20,6 +20,7 @@ from anubis.bootstrap import embedded
 from anubis.bootstrap.stores import Stores
 from anubis.domain.run import WorkerId
 from anubis.runtime.carrying import Workshop
+from anubis.runtime.scripts import Scripts
 from anubis.runtime.supervising import Supervisor, Work
 from anubis.runtime.working import Worker
 from anubis.settings.model import Settings
@@ -72,6 +73,8 @@ async def opened(settings: Settings, stores: Stores) -> AsyncIterator[Carrying]:
             logs=stores.logs,
             series=stores.series,
             clock=SystemClock(),
+            # Below the engine's folders of runs, which go when the engine forgets the run.
+            scripts=Scripts(stores.scripts, settings.runs),
         )
         supervisor = await stack.enter_async_context(Supervisor())
         worker = Worker(workshop, bus, supervisor, slots=settings.slots, lease=settings.lease)

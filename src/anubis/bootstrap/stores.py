@@ -3,7 +3,8 @@
 Stores ── Database               <home>/anubis.sqlite, shared by all that keep rows
        ├─ SqliteRunStore
        ├─ LocalLogStore          <home>/logs
-       └─ DirectorySeriesStore   <home>/series
+       ├─ DirectorySeriesStore   <home>/series
+       └─ DirectoryScriptStore   <home>/scripts
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import AsyncIterator
 
 from anubis.adapters.log_store.local import LocalLogStore
 from anubis.adapters.run_store.sqlite import SqliteRunStore
+from anubis.adapters.script_store.directory import DirectoryScriptStore
 from anubis.adapters.series_store.directory import DirectorySeriesStore
 from anubis.adapters.sqlite import Database
 from anubis.settings.model import Settings
@@ -27,6 +29,7 @@ class Stores:
     runs: SqliteRunStore
     logs: LocalLogStore
     series: DirectorySeriesStore
+    scripts: DirectoryScriptStore
 
 
 @contextlib.asynccontextmanager
@@ -38,4 +41,5 @@ async def opened(settings: Settings) -> AsyncIterator[Stores]:
             runs=SqliteRunStore(database),
             logs=LocalLogStore(settings.logs),
             series=DirectorySeriesStore(settings.series),
+            scripts=DirectoryScriptStore(settings.scripts),
         )

@@ -6,12 +6,11 @@ import asyncio
 import contextlib
 import hashlib
 import os
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path, PurePath
 from typing import IO
 
-from anubis.adapters.script_store import inspecting, naming, unpacking
+from anubis.adapters.script_store import naming
 from anubis.domain.errors import StoreUnavailable, UserError
 
 _UNFINISHED = ".upload-"
@@ -31,6 +30,10 @@ class DirectoryScriptStore:
     async def put(self, name: str, content: AsyncIterator[bytes]) -> None:
         """See the port. The content never is in memory as a whole."""
         naming.demand_legal(name)
+        # Imported where they are used, here and below: every command opens this store, and next to
+        # none of them touches an archive.
+        import tempfile
+
         with contextlib.ExitStack() as stack:
             with self._writing():
                 self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -48,6 +51,8 @@ class DirectoryScriptStore:
 
     async def _receive(self, name: str, content: AsyncIterator[bytes], file: IO[bytes]) -> str:
         """Write the content as it comes, and give its SHA-1."""
+        from anubis.adapters.script_store import inspecting
+
         sha1 = hashlib.sha1(usedforsecurity=False)
         size = 0
         async for part in content:
@@ -60,6 +65,8 @@ class DirectoryScriptStore:
 
     def _accept(self, name: str, file: IO[bytes]) -> None:
         """Check a whole archive and give it its name."""
+        from anubis.adapters.script_store import inspecting
+
         file.flush()
         file.seek(0)
         inspecting.members(file, name)
@@ -74,6 +81,8 @@ class DirectoryScriptStore:
             os.close(folder)
 
     def _unpack(self, name: str, folder: Path) -> None:
+        from anubis.adapters.script_store import unpacking
+
         try:
             file = (self._folder / name).open("rb")
         except FileNotFoundError:
