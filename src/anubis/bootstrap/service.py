@@ -1,19 +1,37 @@
-"""What the HTTP service works with: the application of a home, and the stores of the service."""
+"""The service of one home: the runtime, and what its HTTP routes work with.
+
+Service ── LocalApplication ── Stores
+        ├─ SqliteAccessStore, SqliteActionStore
+        ├─ Broadcaster ──► watchers
+        └─ Carrying ── Worker, ProcessEngine
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import dataclasses
+import signal
+from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import TYPE_CHECKING
 
+from anubis.adapters.access_store.sqlite import SqliteAccessStore
+from anubis.adapters.action_store.sqlite import SqliteActionStore
+from anubis.adapters.clock.system import SystemClock
+from anubis.adapters.event_bus.in_process import InProcessBus
+from anubis.bootstrap import carrying, embedded, stores
+from anubis.bootstrap.carrying import Carrying
 from anubis.bootstrap.local import LocalApplication
+from anubis.bootstrap.stores import Stores
+from anubis.domain.errors import UserError
 from anubis.ports.access_store import AccessStore
 from anubis.ports.action_store import ActionStore
 from anubis.ports.script_store import ScriptStore
+from anubis.runtime import serving, succession
+from anubis.runtime.broadcasting import Broadcaster
+from anubis.runtime.pulse import Pulse
 from anubis.settings.model import Settings
-
-if TYPE_CHECKING:
-    from anubis.runtime.broadcasting import Broadcaster
+from anubis.stages.access import tokens
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,3 +46,86 @@ class Service:
     requires_tokens: bool  #: False: whoever reaches us on loopback may do everything
     broadcaster: Broadcaster  #: tells watchers that the store has news
     started_at: datetime
+    pulse: Pulse = dataclasses.field(default_factory=Pulse)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Door:
+    """Where a service lets people in."""
+
+    address: str  #: as clients write it, ``http://127.0.0.1:8080``
+    requires_tokens: bool
+
+
+@contextlib.asynccontextmanager
+async def opened(settings: Settings, door: Door) -> AsyncIterator[tuple[Service, Carrying]]:
+    """Be the runtime of a home, with all that routes need. SIGTERM and SIGINT set ``stop``.
+
+    Raises UserError if tokens are required and no admin has one, NotPossible if another service
+    is the runtime of this home.
+    """
+    embedded.make_home(settings)
+    clock = SystemClock()
+    seat = succession.Seat(
+        lock=settings.runtime_lock, pid=settings.runtime_pid, service=settings.service_file
+    )
+    async with contextlib.AsyncExitStack() as stack:
+        kept = await stack.enter_async_context(stores.opened(settings))
+        access = SqliteAccessStore(kept.database)
+        if door.requires_tokens and not await tokens.has_admin(access, clock):
+            raise UserError(_NO_ADMIN.format(address=door.address))
+        lock = await succession.take(seat, clock)
+        stack.callback(lock.release)
+        stack.enter_context(succession.announced(seat, door.address))
+        carried = await stack.enter_async_context(carrying.opened(settings, kept))
+        _leave_on_signals(carried)
+        service = _service(settings, kept, carried, door)
+        _start(service, carried, kept)
+        yield service, carried
+
+
+_NO_ADMIN = """\
+{address} requires tokens, and no admin has one. Make one first; its secret is shown once:
+  anubis token create YOUR_NAME --role admin"""
+
+
+def _service(settings: Settings, kept: Stores, carried: Carrying, door: Door) -> Service:
+    broadcaster = Broadcaster(kept.runs, carried.clock, InProcessBus())
+
+    async def wake() -> None:
+        carried.bus.wake()
+        broadcaster.wake()
+
+    return Service(
+        application=embedded.over(kept, settings, wake),
+        access=SqliteAccessStore(kept.database),
+        actions=SqliteActionStore(kept.database),
+        scripts=kept.scripts,
+        settings=settings,
+        requires_tokens=door.requires_tokens,
+        broadcaster=broadcaster,
+        started_at=carried.clock.now(),
+    )
+
+
+def _start(service: Service, carried: Carrying, kept: Stores) -> None:
+    """Start the tasks that a service cannot do without."""
+
+    async def turn() -> None:
+        await serving.serve(
+            carried.worker,
+            kept.runs,
+            carried.clock,
+            stop=carried.stop,
+            idle_exit=None,
+            pulse=service.pulse,
+        )
+
+    carried.start(turn, name="worker")
+    carried.start(service.broadcaster.run, name="broadcasting")
+    carried.start(lambda: service.pulse.listen(carried.clock), name="pulse")
+
+
+def _leave_on_signals(carried: Carrying) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, carried.leave)

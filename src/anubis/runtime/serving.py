@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 import structlog
 
 from anubis.domain.errors import TemporaryError
 from anubis.ports.clock import Clock
-from anubis.ports.run_store import RunStore
-from anubis.runtime import pending
+from anubis.runtime.pulse import Pulse
 from anubis.runtime.working import Worker
 
 RETRY_AFTER = 1.0
@@ -19,13 +19,14 @@ RETRY_AFTER = 1.0
 
 async def serve(
     worker: Worker,
-    store: RunStore,
+    has_work: Callable[[], Awaitable[bool]],
     clock: Clock,
     *,
     stop: asyncio.Event,
     idle_exit: timedelta | None,
+    pulse: Pulse | None = None,
 ) -> None:
-    """Return when ``stop`` is set, or when no run was active for ``idle_exit``."""
+    """Return when ``stop`` is set, or when there was no work for ``idle_exit``."""
     log = structlog.get_logger("anubis.runtime")
     idle_since = clock.monotonic()
     has_begun = False
@@ -35,11 +36,13 @@ async def serve(
                 await worker.begin()
                 has_begun = True
             await worker.turn()
-            busy = not worker.is_idle or await pending.has_work(store)
+            busy = not worker.is_idle or await has_work()
         except TemporaryError as error:
             log.warning("store_did_not_answer", error=str(error))
             await clock.sleep(RETRY_AFTER)
             continue
+        if pulse is not None:
+            pulse.turned(clock)
         if busy:
             idle_since = clock.monotonic()
         elif idle_exit is not None and _passed(idle_exit, idle_since, clock):
