@@ -11,10 +11,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from anubis.domain import identity
+from anubis.domain.access import AuditEntry, Role, Token, TokenId
+from anubis.domain.action import Action, ActionId, ActionKind
 from anubis.domain.document import Document, Fingerprint
 from anubis.domain.event import EventKind, NewEvent, Scalar
 from anubis.domain.metric import MetricKey, MetricSource, Summary
 from anubis.domain.run import Outcome, Run, RunId, RunState
+from anubis.domain.schedule import Schedule, ScheduleId
 from anubis.ports.run_store import Move, Step
 from anubis.testing.clock import NOON
 
@@ -56,6 +59,8 @@ def a_run(
     benchmark: str = "resnet",
     labels: Mapping[str, str] | None = None,
     family: str | None = None,
+    submitter: str = "user",
+    priority: int = 0,
     at: datetime = NOON,
 ) -> Run:
     """A run that was just submitted; ``number`` decides its id, and so its place in lists."""
@@ -66,9 +71,10 @@ def a_run(
         benchmark=benchmark,
         engine="process",
         descriptor_sha=(document or a_document()).sha,
-        submitter="user",
+        submitter=submitter,
         labels=tuple(sorted((labels or {}).items())),
         family=family,
+        priority=priority,
         submitted_at=at,
         state_since=at,
         deadline=at + HOUR,
@@ -151,4 +157,70 @@ def a_summary(
         p99=ordered[-1],
         first=values[0],
         last=values[-1],
+    )
+
+
+def a_schedule(
+    number: int = 0,
+    *,
+    document: Document | None = None,
+    benchmark: str = "resnet",
+    submitter: str = "user",
+    next_at: datetime | None = None,
+    at: datetime = NOON,
+) -> Schedule:
+    """A schedule of every hour that was just made; ``number`` decides its id."""
+    return Schedule(
+        id=ScheduleId(a_run_id(number, at=at)),
+        version=1,
+        benchmark=benchmark,
+        cron="0 * * * *",
+        engine="process",
+        descriptor_sha=(document or a_document()).sha,
+        submitter=submitter,
+        created_at=at,
+        next_at=next_at,
+    )
+
+
+def a_token(
+    number: int = 0, *, user: str = "user", role: Role = Role.SUBMITTER, at: datetime = NOON
+) -> Token:
+    """A token made ``number`` seconds after ``at``, good for ever."""
+    made = at + timedelta(seconds=number)
+    return Token(id=TokenId(f"token{number}"), user=user, role=role, created_at=made)
+
+
+def a_digest(number: int = 0) -> str:
+    """The digest of the secret of the token with this number."""
+    return hashlib.sha256(f"secret {number}".encode()).hexdigest()
+
+
+def an_audit_entry(action: str = "run.submit", *, user: str = "user") -> AuditEntry:
+    """Something that somebody did."""
+    return AuditEntry(at=NOON, user=user, action=action, target=a_run_id())
+
+
+def a_submission(
+    number: int = 0, *, client_id: str = "client", at: datetime = NOON, envelope: str = "{}"
+) -> Action:
+    """A submission over the original wire; its id is that of the run with this number."""
+    return Action(
+        id=ActionId(a_run_id(number)),
+        kind=ActionKind.SUBMISSION,
+        client_id=client_id,
+        at=at,
+        envelope=envelope,
+    )
+
+
+def a_command(number: int = 0, *, target: str, at: datetime = NOON) -> Action:
+    """A command over the original wire about a run or schedule."""
+    return Action(
+        id=ActionId(f"command-{number}"),
+        kind=ActionKind.COMMAND,
+        client_id="client",
+        at=at,
+        target=target,
+        envelope="{}",
     )
