@@ -128,6 +128,11 @@ class Application(Protocol):
         """Their samples."""
         ...
 
+    @property
+    def schedules(self) -> Schedules:
+        """All that can be done with schedules."""
+        ...
+
     def validate(self, document: Document) -> Parsed:
         """Read a descriptor. Raises DescriptorInvalid with all its problems."""
         ...
@@ -149,5 +154,5 @@ class Application(Protocol):
         ...
 
     async def ensure_runtime(self) -> None:
-        """See to it that somebody carries the runs that have not ended."""
+        """See to it that somebody carries the runs that have not ended, and fires schedules."""
         ...

@@ -7,9 +7,8 @@ import contextlib
 import os
 import signal
 
-from anubis.adapters.run_store.sqlite import SqliteRunStore
 from anubis.bootstrap import carrying, stores
-from anubis.runtime import logging, pending, serving
+from anubis.runtime import logging, serving
 from anubis.runtime.locking import RuntimeLock
 from anubis.settings.model import Settings
 
@@ -30,13 +29,13 @@ def main(settings: Settings, lock: RuntimeLock) -> None:
 
 
 async def _serve(settings: Settings) -> bool:
-    """Carry runs until idle (False) or told to stop by a signal (True)."""
+    """Carry runs and fire schedules until idle (False) or told to stop by a signal (True)."""
     async with stores.opened(settings) as kept, carrying.opened(settings, kept) as carried:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, carried.leave)
         await serving.serve(
             carried.worker,
-            kept.runs,
+            kept.has_work,
             carried.clock,
             stop=carried.stop,
             idle_exit=settings.idle_exit,
@@ -45,5 +44,5 @@ async def _serve(settings: Settings) -> bool:
 
 
 async def _has_work(settings: Settings) -> bool:
-    async with SqliteRunStore.open(settings.database) as store:
-        return await pending.has_work(store)
+    async with stores.opened(settings) as kept:
+        return await kept.has_work()

@@ -1,6 +1,7 @@
 """What carries the runs of a home, whether in the background or inside a service.
 
 Carrying ── Worker ── Stores
+         ├─ Firer ──► a run for each firing of a schedule
          ├─ ProcessEngine ──► zygote ──► one shim per run
          └─ PipeReceiver ◄── commands
 """
@@ -16,7 +17,7 @@ from collections.abc import AsyncIterator
 from anubis.adapters.clock.system import SystemClock
 from anubis.adapters.engine.process.engine import ProcessEngine
 from anubis.adapters.event_bus.pipe import PipeReceiver
-from anubis.bootstrap import embedded
+from anubis.bootstrap import embedded, firing
 from anubis.bootstrap.stores import Stores
 from anubis.domain.run import WorkerId
 from anubis.runtime.carrying import Workshop
@@ -41,6 +42,10 @@ class Carrying:
     def leave(self) -> None:
         """End the turn in progress; runs go on without us and are taken up later."""
         self.stop.set()
+        self.bus.wake()
+
+    async def wake(self) -> None:
+        """Have the worker look for news."""
         self.bus.wake()
 
     def start(self, work: Work, *, name: str) -> asyncio.Task[None]:
@@ -87,6 +92,8 @@ async def opened(settings: Settings, stores: Stores) -> AsyncIterator[Carrying]:
             supervisor=supervisor,
         )
         carrying.start(worker.keep_leases, name="leases")
+        application = embedded.over(stores, settings, carrying.wake)
+        carrying.start(firing.firer(application, supervisor).keep_firing, name="schedules")
         yield carrying
         if carrying.defects:
             raise carrying.defects[0]

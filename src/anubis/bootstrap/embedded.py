@@ -52,6 +52,7 @@ def over(
         settings=settings,
         clock=SystemClock(),
         store=kept.runs,
+        schedule_store=kept.schedules,
         logs=kept.logs,
         series=kept.series,
         engines={"process": PROCESS},

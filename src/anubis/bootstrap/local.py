@@ -14,6 +14,7 @@ from anubis.ports.clock import Clock
 from anubis.ports.engine import Capabilities
 from anubis.ports.log_store import LogStore
 from anubis.ports.run_store import RunStore
+from anubis.ports.schedule_store import ScheduleStore
 from anubis.ports.series_store import SeriesStore
 from anubis.runtime import pending
 from anubis.settings.model import Settings
@@ -21,6 +22,7 @@ from anubis.stages.presentation import watching
 from anubis.stages.presentation.watching import Snapshot
 
 if TYPE_CHECKING:
+    from anubis.bootstrap.scheduling import LocalSchedules
     from anubis.stages.descriptor.parsing import Parsed
 
 
@@ -31,10 +33,19 @@ class LocalApplication:
     settings: Settings
     clock: Clock
     store: RunStore
+    schedule_store: ScheduleStore
     logs: LogStore
     series: SeriesStore
     engines: Mapping[str, Capabilities]
     wake_runtime: Callable[[], Awaitable[None]]  #: starts it if it is not alive
+
+    @property
+    def schedules(self) -> LocalSchedules:
+        """All that can be done with schedules."""
+        # Here and not above: calendars and planning are not for every command.
+        from anubis.bootstrap.scheduling import LocalSchedules
+
+        return LocalSchedules(self)
 
     def validate(self, document: Document) -> Parsed:
         """Read a descriptor. Raises DescriptorInvalid with all its problems."""
@@ -81,8 +92,8 @@ class LocalApplication:
         await self.store.delete(run_id)
 
     async def ensure_runtime(self) -> None:
-        """Start the runtime if some run needs it and none is alive."""
-        if await pending.has_work(self.store):
+        """Start the runtime if some run or schedule needs it and none is alive."""
+        if await pending.has_work(self.store, self.schedule_store):
             await self.wake_runtime()
 
     def engine(self, name: str) -> Capabilities:

@@ -114,7 +114,7 @@ def _start(service: Service, carried: Carrying, kept: Stores) -> None:
     async def turn() -> None:
         await serving.serve(
             carried.worker,
-            kept.runs,
+            kept.has_work,
             carried.clock,
             stop=carried.stop,
             idle_exit=None,

@@ -2,6 +2,7 @@
 
 Stores ── Database               <home>/anubis.sqlite, shared by all that keep rows
        ├─ SqliteRunStore
+       ├─ SqliteScheduleStore
        ├─ LocalLogStore          <home>/logs
        ├─ DirectorySeriesStore   <home>/series
        └─ DirectoryScriptStore   <home>/scripts
@@ -15,9 +16,11 @@ from collections.abc import AsyncIterator
 
 from anubis.adapters.log_store.local import LocalLogStore
 from anubis.adapters.run_store.sqlite import SqliteRunStore
+from anubis.adapters.schedule_store.sqlite import SqliteScheduleStore
 from anubis.adapters.script_store.directory import DirectoryScriptStore
 from anubis.adapters.series_store.directory import DirectorySeriesStore
 from anubis.adapters.sqlite import Database
+from anubis.runtime import pending
 from anubis.settings.model import Settings
 
 
@@ -27,9 +30,14 @@ class Stores:
 
     database: Database  #: for the stores that only some need
     runs: SqliteRunStore
+    schedules: SqliteScheduleStore
     logs: LocalLogStore
     series: DirectorySeriesStore
     scripts: DirectoryScriptStore
+
+    async def has_work(self) -> bool:
+        """Whether any run has not ended, or any schedule will fire."""
+        return await pending.has_work(self.runs, self.schedules)
 
 
 @contextlib.asynccontextmanager
@@ -39,6 +47,7 @@ async def opened(settings: Settings) -> AsyncIterator[Stores]:
         yield Stores(
             database=database,
             runs=SqliteRunStore(database),
+            schedules=SqliteScheduleStore(database),
             logs=LocalLogStore(settings.logs),
             series=DirectorySeriesStore(settings.series),
             scripts=DirectoryScriptStore(settings.scripts),

@@ -14,8 +14,8 @@ services at once and after the clock was set back.
 
 A repetition finds the run that the first attempt left and does not take it for an overlapping one.
 If two services look at the same instant, one may decide to leave a firing out while the other, a
-moment later, finds no reason to: there is one run then, which the events do not mention. The lock of
-the home keeps two services from being there at once.
+moment later, finds no reason to: there is one run then, which the events do not mention. The lock
+of the home keeps two services from being there at once.
 
 Trouble with one schedule is its own: it ends as an event of that schedule, and the others go on.
 """

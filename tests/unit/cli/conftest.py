@@ -12,6 +12,7 @@ import pytest
 
 from anubis.adapters.log_store.memory import MemoryLogStore
 from anubis.adapters.run_store.memory import MemoryRunStore
+from anubis.adapters.schedule_store.memory import MemoryScheduleStore
 from anubis.adapters.series_store.memory import MemorySeriesStore
 from anubis.bootstrap.application import Application
 from anubis.bootstrap.local import LocalApplication
@@ -40,12 +41,14 @@ class World:
     def __init__(self, home: Path) -> None:
         self.woken = 0
         self.store = MemoryRunStore()
+        self.schedules = MemoryScheduleStore()
         self.logs = MemoryLogStore()
         self.series = MemorySeriesStore()
         self.application = LocalApplication(
             settings=Settings(home=home),
             clock=ManualClock(NOON),
             store=self.store,
+            schedule_store=self.schedules,
             logs=self.logs,
             series=self.series,
             engines={"process": PROCESS},

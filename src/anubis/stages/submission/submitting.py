@@ -12,7 +12,7 @@ from anubis.domain import plan as plans
 from anubis.domain.demand import Demand
 from anubis.domain.document import Document
 from anubis.domain.plan import Plan
-from anubis.domain.run import Run, RunState
+from anubis.domain.run import Run, RunId, RunState
 from anubis.ports.clock import Clock
 from anubis.ports.run_store import RunStore
 
@@ -35,13 +35,15 @@ class Request:
     family: str | None = None
     priority: int = 0
     demand: Demand = dataclasses.field(default_factory=Demand)
+    id: RunId | None = None  #: chosen beforehand: submitting it again makes no second run
+    occasion: str = ""  #: why it is submitted, if not for the submitter's own asking
 
 
 async def submit(request: Request, store: RunStore, clock: Clock) -> Run:
     """Store the run in SUBMITTED, and give it; the one that is there already for its key, if so."""
     now = clock.now()
     run = Run(
-        id=identity.run_id(now, secrets.token_bytes(8)),
+        id=request.id or identity.run_id(now, secrets.token_bytes(8)),
         state=RunState.SUBMITTED,
         version=1,
         benchmark=request.benchmark,
@@ -57,5 +59,7 @@ async def submit(request: Request, store: RunStore, clock: Clock) -> Run:
         deadline=now + PATIENCE,
     )
     message = f"submitted {request.document.name} for the {request.engine} engine"
+    if request.occasion:
+        message += f" {request.occasion}"
     plan = plans.to_json(request.plan)
     return await store.add(run, request.document, plan, message, key=request.key)

@@ -59,12 +59,12 @@ def space(home: Path) -> Finding:
 
 
 async def runtime(application: LocalApplication) -> Finding:
-    """Active runs need a living runtime; without any it may sleep."""
+    """Active runs and schedules need a living runtime; without any it may sleep."""
     is_alive = locking.is_held(application.settings.runtime_lock)
-    has_work = await pending.has_work(application.store)
+    has_work = await pending.has_work(application.store, application.schedule_store)
     if has_work and not is_alive:
         advice = "'anubis status' starts it; see " + str(application.settings.runtime_log)
-        return doubtful("runtime", "not alive, though runs wait for it", advice)
+        return doubtful("runtime", "not alive, though runs or schedules wait for it", advice)
     found = "alive" if is_alive else "asleep, nothing to do"
     return good("runtime", found)
 

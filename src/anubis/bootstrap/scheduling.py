@@ -1,0 +1,234 @@
+"""Schedules of this machine: what users ask of them, and how one becomes a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from anubis.bootstrap import submitting
+from anubis.bootstrap.application import Scheduled, Submission
+from anubis.bootstrap.surroundings import service_environment
+from anubis.domain import identity
+from anubis.domain.descriptor import SINGLE_RUN
+from anubis.domain.document import Document
+from anubis.domain.errors import NotPossible, UserError
+from anubis.domain.event import EventKind, NewEvent
+from anubis.domain.run import Run, RunId
+from anubis.domain.schedule import Schedule, ScheduleId
+from anubis.ports.schedule_store import ScheduleEvent, ScheduleQuery
+from anubis.stages.scheduling import occurrences
+from anubis.stages.submission.submitting import Request, submit
+
+if TYPE_CHECKING:
+    from anubis.bootstrap.local import LocalApplication
+
+_PAGE = 200
+_TAIL = 16
+"""Characters at the end of an id that hold nothing but chance, or what stands for it."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LocalSchedules:
+    """See ``Schedules`` for what its calls promise."""
+
+    application: LocalApplication
+
+    async def add(self, submission: Submission) -> Scheduled:
+        """Store a schedule, once its first run could be planned."""
+        app = self.application
+        parsed = app.validate(submission.document)
+        if parsed.descriptor.info.scheduling == SINGLE_RUN:
+            raise UserError(
+                f"info.scheduling: found {SINGLE_RUN!r}, expected a schedule such as '0 3 * * *': "
+                "a descriptor without one is submitted as a run"
+            )
+        # What cannot be planned should be told now and not at three in the morning.
+        request = _request(app, submission)
+        if (known := await self._with_key(submission)) is not None:
+            return Scheduled(schedule=known, warnings=parsed.warnings)
+        now, recurrence = app.clock.now(), parsed.descriptor.schedule
+        schedule = Schedule(
+            id=_id(now, submission),
+            version=1,
+            benchmark=request.benchmark,
+            cron=parsed.descriptor.info.scheduling,
+            time_zone=recurrence.time_zone,
+            overlap=recurrence.overlap,
+            catch_up=recurrence.catch_up,
+            engine=request.engine,
+            priority=request.priority,
+            descriptor_sha=submission.document.sha,
+            submitter=submission.submitter,
+            created_at=now,
+        )
+        schedule = dataclasses.replace(schedule, next_at=_first(schedule, now))
+        message = f"{submission.submitter} submitted {submission.document.name}"
+        await app.schedule_store.add(schedule, submission.document, message)
+        await app.wake_runtime()
+        return Scheduled(schedule=schedule, warnings=parsed.warnings)
+
+    async def get(self, schedule_id: ScheduleId) -> Schedule:
+        """Give a schedule."""
+        return await self.application.schedule_store.get(schedule_id)
+
+    async def resolve(self, reference: str) -> ScheduleId:
+        """Find the schedule meant by an id, a prefix or a benchmark."""
+        return await self.application.schedule_store.resolve(reference)
+
+    async def page(self, query: ScheduleQuery) -> Sequence[Schedule]:
+        """Give schedules, newest first."""
+        return await self.application.schedule_store.page(query)
+
+    async def document(self, schedule_id: ScheduleId) -> Document:
+        """The exact descriptor of a schedule."""
+        return await self.application.schedule_store.document(schedule_id)
+
+    async def events(
+        self, schedule_id: ScheduleId, *, after: int = 0, limit: int = 1000
+    ) -> Sequence[ScheduleEvent]:
+        """What happened to a schedule, in order."""
+        return await self.application.schedule_store.events(schedule_id, after=after, limit=limit)
+
+    async def upcoming(self, schedule_id: ScheduleId, *, count: int) -> Sequence[datetime]:
+        """The next firings; what is due already is the first of them."""
+        schedule = await self.get(schedule_id)
+        if schedule.next_at is None:
+            return ()
+        later = occurrences.occurrences(schedule.cron, schedule.time_zone, after=schedule.next_at)
+        return list(itertools.islice(itertools.chain([schedule.next_at], later), count))
+
+    async def pause(self, schedule_id: ScheduleId, *, by: str) -> Schedule:
+        """Let nothing fire until it is resumed."""
+
+        def paused(schedule: Schedule, now: datetime) -> Schedule | None:
+            if schedule.is_paused:
+                return None
+            return dataclasses.replace(schedule, paused_at=now, next_at=None)
+
+        return await self._change(schedule_id, paused, f"paused by {by}")
+
+    async def resume(self, schedule_id: ScheduleId, *, by: str) -> Schedule:
+        """Let it fire again, from now on."""
+
+        def resumed(schedule: Schedule, now: datetime) -> Schedule | None:
+            if not schedule.is_paused:
+                return None
+            return dataclasses.replace(schedule, paused_at=None, next_at=_next(schedule, now))
+
+        schedule = await self._change(schedule_id, resumed, f"resumed by {by}")
+        await self.application.wake_runtime()
+        return schedule
+
+    async def run_now(self, schedule_id: ScheduleId, *, by: str) -> Run:
+        """Submit a run of it now, as one more member of its family."""
+        schedule = await self.get(schedule_id)
+        run = await submit_run(self.application, schedule, f"because {by} asked for it")
+
+        def fired(one: Schedule, _now: datetime) -> Schedule:
+            return dataclasses.replace(one, last_run=run.id, fired=one.fired + 1)
+
+        await self._change(schedule_id, fired, f"{by} asked for run {run.id}", run.id)
+        await self.application.wake_runtime()
+        return run
+
+    async def remove(self, schedule_id: ScheduleId, *, by: str) -> None:  # noqa: ARG002 - see below
+        """Forget it. Its runs stay; who asked is for callers that keep a record of requests."""
+        await self.application.schedule_store.delete(schedule_id)
+
+    async def _change(
+        self,
+        schedule_id: ScheduleId,
+        change: Callable[[Schedule, datetime], Schedule | None],
+        message: str,
+        run: RunId | None = None,
+    ) -> Schedule:
+        """Change a schedule, whatever others do to it; None from ``change`` leaves it as it is."""
+        while True:
+            schedule, now = await self.get(schedule_id), self.application.clock.now()
+            changed = change(schedule, now)
+            if changed is None:
+                return schedule
+            changed = dataclasses.replace(changed, last_note=message)
+            data = {} if run is None else {"run": run}
+            event = NewEvent(at=now, kind=EventKind.NOTE, message=message, data=data)
+            stored = await self.application.schedule_store.replace(changed, events=[event])
+            if stored is not None:
+                return stored
+
+    async def _with_key(self, submission: Submission) -> Schedule | None:
+        """The schedule that this submission has made already, if its key says so."""
+        if submission.key is None:
+            return None
+        tail, before = _id(self.application.clock.now(), submission)[-_TAIL:], None
+        while True:
+            query = ScheduleQuery(submitter=submission.submitter, before=before, limit=_PAGE)
+            page = await self.page(query)
+            for schedule in page:
+                if schedule.id.endswith(tail):
+                    _must_be_same(schedule, submission)
+                    return schedule
+            if len(page) < _PAGE:
+                return None
+            before = page[-1].id
+
+
+async def submit_run(
+    application: LocalApplication, schedule: Schedule, occasion: str, run_id: RunId | None = None
+) -> Run:
+    """Plan and store a run of a schedule. Raises UserError for what cannot be done any more."""
+    submission = Submission(
+        document=await application.schedule_store.document(schedule.id),
+        submitter=schedule.submitter,
+        environment=os.environ,
+        engine=schedule.engine,
+        priority=schedule.priority,
+    )
+    request = dataclasses.replace(
+        _request(application, submission), id=run_id, family=schedule.id, occasion=occasion
+    )
+    return await submit(request, application.store, application.clock)
+
+
+def _request(application: LocalApplication, submission: Submission) -> Request:
+    """Plan one run of a schedule, with the environment that it will have when it is fired."""
+    descriptor = application.validate(submission.document).descriptor
+    engine = application.engine(submission.engine or submitting.engine_of(descriptor))
+    environment = service_environment(submission.environment)
+    once = dataclasses.replace(submission, environment=environment, wants_it_now=True)
+    return submitting.request(once, descriptor, engine)
+
+
+def _id(now: datetime, submission: Submission) -> ScheduleId:
+    """A new id. What is chance in it otherwise follows from the key, if there is one."""
+    chance = secrets.token_bytes(8)
+    if submission.key is not None:
+        name = f"{submission.submitter}\0{submission.key}"
+        chance = hashlib.sha256(name.encode()).digest()[:8]
+    return ScheduleId(identity.run_id(now, chance))
+
+
+def _must_be_same(schedule: Schedule, submission: Submission) -> None:
+    if schedule.descriptor_sha != submission.document.sha:
+        raise NotPossible(
+            f"the key {submission.key!r} was used for another descriptor: schedule {schedule.id}"
+        )
+
+
+def _next(schedule: Schedule, now: datetime) -> datetime | None:
+    return occurrences.following(schedule.cron, schedule.time_zone, after=now)
+
+
+def _first(schedule: Schedule, now: datetime) -> datetime:
+    moment = _next(schedule, now)
+    if moment is None:
+        raise UserError(
+            f"info.scheduling: found {schedule.cron!r}, which no calendar has; "
+            "expected a schedule that fires"
+        )
+    return moment
