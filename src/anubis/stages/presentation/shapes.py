@@ -16,6 +16,8 @@ from anubis.domain.logline import LogLine
 from anubis.domain.metric import Summary
 from anubis.domain.problem import Problem
 from anubis.domain.run import Outcome, Run, RunId
+from anubis.domain.schedule import Schedule
+from anubis.ports.schedule_store import ScheduleEvent
 
 
 class OutcomeShape(TypedDict):
@@ -158,6 +160,45 @@ class SnapshotShape(TypedDict):
     run: RunShape
     events: list[EventShape]
     metrics: list[MetricShape]
+
+
+class ScheduleShape(TypedDict):
+    """A schedule. ``next_at`` is null while it is paused, or if it never fires again."""
+
+    id: str
+    benchmark: str
+    cron: str
+    time_zone: str
+    overlap: str
+    catch_up: str
+    engine: str
+    priority: int
+    submitter: str
+    created_at: str
+    paused_at: str | None
+    next_at: str | None
+    last_at: str | None
+    last_run: str | None
+    last_note: str
+    fired: int
+    version: int
+
+
+class ScheduleDetailShape(ScheduleShape):
+    """A schedule with its next firings."""
+
+    upcoming: list[str]
+
+
+class ScheduleEventShape(TypedDict):
+    """Something that happened to a schedule."""
+
+    number: int
+    schedule: str
+    at: str
+    kind: str
+    message: str
+    run: str | None
 
 
 def line(value: object) -> str:
@@ -314,6 +355,48 @@ def exact_line_shape(line: LogLine) -> ExactLineShape:
     except UnicodeDecodeError:
         encoded = base64.b64encode(line.text).decode()
     return ExactLineShape(**line_shape(line), newline=line.text.endswith(b"\n"), base64=encoded)
+
+
+def schedule_shape(schedule: Schedule) -> ScheduleShape:
+    """A schedule."""
+    return ScheduleShape(
+        id=schedule.id,
+        benchmark=schedule.benchmark,
+        cron=schedule.cron,
+        time_zone=schedule.time_zone,
+        overlap=schedule.overlap.value,
+        catch_up=schedule.catch_up.value,
+        engine=schedule.engine,
+        priority=schedule.priority,
+        submitter=schedule.submitter,
+        created_at=iso(schedule.created_at),
+        paused_at=_maybe(schedule.paused_at),
+        next_at=_maybe(schedule.next_at),
+        last_at=_maybe(schedule.last_at),
+        last_run=schedule.last_run,
+        last_note=schedule.last_note,
+        fired=schedule.fired,
+        version=schedule.version,
+    )
+
+
+def schedule_detail(schedule: Schedule, upcoming: Sequence[datetime]) -> ScheduleDetailShape:
+    """A schedule and when it fires next."""
+    return ScheduleDetailShape(
+        **schedule_shape(schedule), upcoming=[iso(moment) for moment in upcoming]
+    )
+
+
+def schedule_event_shape(event: ScheduleEvent) -> ScheduleEventShape:
+    """An event of a schedule."""
+    return ScheduleEventShape(
+        number=event.number,
+        schedule=event.schedule_id,
+        at=iso(event.at),
+        kind=event.kind.value,
+        message=event.message,
+        run=event.run_id,
+    )
 
 
 def iso(at: datetime) -> str:
