@@ -95,10 +95,10 @@ def test_every_file_of_a_run_in_progress_is_documented() -> None:
 
 def test_the_limits_of_the_how_to_are_the_defaults() -> None:
     sizes = {"seconds": 1, "hour": 3600, "hours": 3600, "days": 86_400, "GiB": 1024**3}
-    documented = {}
+    documented: dict[str, float | None] = {}
     for name, default, *_ in _rows(ROOT / "docs/how-to/set-limits.md"):
         number, word = default.split()
-        documented[name] = float(number) * sizes[word]
+        documented[name] = None if word == "limit" else float(number) * sizes[word]
     limits = dataclasses.asdict(Limits())
     limits["output_size"] = limits.pop("output_bytes")
 

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator
 from anubis.adapters.clock.system import SystemClock
 from anubis.adapters.engine.process.engine import ProcessEngine
 from anubis.adapters.event_bus.pipe import PipeReceiver
-from anubis.bootstrap import embedded, firing
+from anubis.bootstrap import capacity, embedded, firing
 from anubis.bootstrap.stores import Stores
 from anubis.domain.run import WorkerId
 from anubis.runtime.carrying import Workshop
@@ -82,7 +82,13 @@ async def opened(settings: Settings, stores: Stores) -> AsyncIterator[Carrying]:
             scripts=Scripts(stores.scripts, settings.runs),
         )
         supervisor = await stack.enter_async_context(Supervisor())
-        worker = Worker(workshop, bus, supervisor, slots=settings.slots, lease=settings.lease)
+        worker = Worker(
+            workshop,
+            bus,
+            supervisor,
+            capacities=capacity.capacities(settings),
+            lease=settings.lease,
+        )
         carrying = Carrying(
             worker=worker,
             engine=engine,

@@ -43,6 +43,12 @@ TERMINAL = frozenset(
 )
 ACTIVE = frozenset(RunState) - TERMINAL
 
+BEFORE_START = frozenset({RunState.SUBMITTED, RunState.FETCHING, RunState.QUEUED})
+"""States in which no engine knows the run yet."""
+
+UNDER_WAY = ACTIVE - BEFORE_START
+"""States in which a run has a place on its engine."""
+
 _S = RunState
 MOVES: Mapping[RunState, frozenset[RunState]] = MappingProxyType(
     {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from anubis.domain import plan as plans
@@ -17,12 +17,13 @@ from anubis.domain.errors import AnubisError, NotPossible, StartFailed, UserErro
 from anubis.domain.event import EventKind, NewEvent
 from anubis.domain.observation import EndCause, Observation, UnitEnded, UnitStarted
 from anubis.domain.plan import Limits, Plan
-from anubis.domain.run import Outcome, Run, RunState, WorkerId
+from anubis.domain.run import BEFORE_START, Outcome, Run, RunState, WorkerId
 from anubis.ports.clock import Clock
 from anubis.ports.engine import Engine
 from anubis.ports.log_store import LogStore
 from anubis.ports.run_store import Move, RunStore, Step
 from anubis.ports.series_store import SeriesStore
+from anubis.runtime import allotting
 from anubis.runtime.scripts import NoScripts, Scripts
 from anubis.stages.collection.collecting import Collected, Collector
 from anubis.stages.execution import outcomes
@@ -33,9 +34,6 @@ FLUSH_EVERY = 1.0
 STOP_SLACK = timedelta(minutes=1)
 """The engine stops a run at ``limits.running`` by itself. Only when it has not done so a minute
 after the grace period do we call the engine lost."""
-
-BEFORE_START = frozenset({RunState.SUBMITTED, RunState.FETCHING, RunState.QUEUED})
-"""States in which no engine knows the run yet."""
 
 LARGE_OUTPUT = 1 << 20
 """Storing less than a megabyte takes milliseconds: FINISHING and the end are then one step."""
@@ -57,9 +55,10 @@ class Workshop:
 class Carrier:
     """Carries one run. Its ``run`` is always the newest stored state of it."""
 
-    def __init__(self, run: Run, workshop: Workshop) -> None:
+    def __init__(self, run: Run, workshop: Workshop, gpus: Sequence[int] = ()) -> None:
         self.run = run
         self._shop = workshop
+        self._gpus = gpus  #: which it may use, if it has not started yet
         self._plan: Plan | None = None
         self._late_since: float | None = None  #: when a run past its deadline was asked to stop
 
@@ -77,12 +76,13 @@ class Carrier:
                 return
             await self._prepare(plan)
         if self.run.state is RunState.STARTING:
-            await self._engine.start(self.run.id, plan)
+            await self._engine.start(self.run.id, await self._equipped(plan))
         await self._follow(plan)
 
     async def enqueue(self) -> None:
         """Bring the run to QUEUED and give it back: there is no room for it now."""
         plan = await self._load()
+        _ = self._engine  # a run whose engine is not here need not wait to hear so
         moves = self._moves_to(RunState.QUEUED, plan.limits)
         await self._apply(Step(run_id=self.run.id, moves=moves, release=True))
 
@@ -156,14 +156,26 @@ class Carrier:
     async def _prepare(self, plan: Plan) -> None:
         fingerprint = await self._engine.fingerprint(plan)
         moves = self._moves_to(RunState.STARTING, plan.limits)
-        await self._apply(Step(run_id=self.run.id, moves=moves, fingerprint=fingerprint))
+        notes = [allotting.note(self._gpus, self._shop.clock.now())] if self._gpus else []
+        step = Step(run_id=self.run.id, moves=moves, notes=notes, fingerprint=fingerprint)
+        await self._apply(step)
+
+    async def _equipped(self, plan: Plan) -> Plan:
+        """The plan with the GPUs that the run was given when it became STARTING."""
+        if not self.run.demand.gpus or self._engine.capabilities.needs_image:
+            return plan
+        gpus = allotting.noted(await self._shop.store.events(self.run.id))
+        return allotting.equipped(plan, gpus) if gpus else plan
 
     def _moves_to(self, target: RunState, limits: Limits) -> list[Move]:
         """The steps from the present state to ``target``, all at this moment."""
         now = self._shop.clock.now()
         road = [RunState.SUBMITTED, RunState.FETCHING, RunState.QUEUED, RunState.STARTING]
         ahead = road[road.index(self.run.state) + 1 : road.index(target) + 1]
-        return [_move(state, now, limits) for state in ahead]
+        moves = [_move(state, now, limits) for state in ahead]
+        if moves and target is RunState.QUEUED:
+            moves[-1] = dataclasses.replace(moves[-1], message="waits for its turn")
+        return moves
 
     async def _follow(self, plan: Plan) -> None:
         """Feed what the engine observes to collection, and move the state with it."""
@@ -264,7 +276,7 @@ class _Pulse:
 
 _MESSAGES = {
     RunState.FETCHING: "nothing to fetch",
-    RunState.QUEUED: "waits for a free slot",
+    RunState.QUEUED: "there is room for it",
     RunState.STARTING: "given to the engine",
     RunState.RUNNING: "the program runs",
     RunState.FINISHING: "the program ended; storing output and metrics",

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 
 import structlog
 
+from anubis.domain.demand import Capacity
 from anubis.domain.errors import LeaseLost, NotPossible, RunNotFound, TemporaryError
-from anubis.domain.run import Run, RunId, RunState
+from anubis.domain.run import BEFORE_START, UNDER_WAY, Run, RunId, RunState
 from anubis.ports.event_bus import EventBus
-from anubis.runtime.carrying import BEFORE_START, Carrier, Workshop
+from anubis.runtime.admitting import Admission, Admitted
+from anubis.runtime.allotting import Allotments
+from anubis.runtime.carrying import Carrier, Workshop
 from anubis.runtime.supervising import Supervisor, Work
 
-UNDER_WAY = frozenset({RunState.STARTING, RunState.RUNNING, RunState.FINISHING})
 NEW = frozenset({RunState.SUBMITTED, RunState.FETCHING})
 
 CARE_EVERY = 1.0
@@ -37,7 +40,7 @@ BATCH = 200
 
 
 class Worker:
-    """Carries up to ``slots`` runs at once, and takes up whatever a crash left under way."""
+    """Carries as many runs as the engines have room for, and what a crash left under way."""
 
     def __init__(
         self,
@@ -45,13 +48,14 @@ class Worker:
         bus: EventBus,
         supervisor: Supervisor,
         *,
-        slots: int,
+        capacities: Mapping[str, Capacity],
         lease: timedelta,
     ) -> None:
         self._shop = workshop
         self._bus = bus
         self._supervisor = supervisor
-        self._slots = slots
+        self._admission = Admission(workshop.store, workshop.clock, capacities)
+        self._allotments = Allotments(workshop.store, capacities)
         self._lease = lease
         self._in_hand: dict[RunId, tuple[Carrier, asyncio.Task[None]]] = {}
         self._carried: set[RunId] = set()  # those in hand that take up a slot
@@ -68,6 +72,7 @@ class Worker:
     async def begin(self) -> None:
         """Take back what an earlier life of this worker held, and take up what is under way."""
         await self._shop.store.release_all(self._shop.worker)
+        await self._admission.begin()
         await self._sweep()
         await self._reclaim()
 
@@ -95,15 +100,32 @@ class Worker:
     async def _claim(self) -> None:
         for run in await self._take(BEFORE_START, BATCH, urgent_only=True):
             self._settle(run)
-        free = self._slots - len(self._carried)
-        if free > 0:
-            for run in await self._take(BEFORE_START, free):
-                self._carry(run)
-        if len(self._carried) >= self._slots and self._shop.clock.monotonic() >= self._enqueue_at:
+        some_wait = await self._admit()
+        if some_wait and self._shop.clock.monotonic() >= self._enqueue_at:
             self._enqueue_at = self._shop.clock.monotonic() + ENQUEUE_EVERY
             for run in await self._take(NEW, BATCH):
                 carrier = Carrier(run, self._shop)
                 self._start(carrier, carrier.enqueue, name="enqueue")
+
+    async def _admit(self) -> bool:
+        """Start what the queue lets pass. Whether some runs may have to wait."""
+        while True:
+            carried = [self._in_hand[run_id][0].run for run_id in self._carried]
+            admitted = await self._admission.choose(carried)
+            if not await self._start_chosen(admitted) or not admitted.is_partial:
+                return admitted.leaves_some
+
+    async def _start_chosen(self, admitted: Admitted) -> bool:
+        """Carry the chosen runs that are still to be had. Whether there was one."""
+        if not (ids := [run.id for run in admitted.chosen]):
+            return False
+        taken = await self._take(BEFORE_START, len(ids), among=ids)
+        under_way = list(admitted.under_way)
+        for run in taken:
+            gpus = await self._allotments.give(run, under_way)
+            under_way.append(run)
+            self._carry(run, gpus)
+        return bool(taken)
 
     async def _reclaim(self) -> None:
         """Runs under way whose worker went silent are ours now, whatever the slots say.
@@ -119,7 +141,12 @@ class Worker:
                 self._carry(run)
 
     async def _take(
-        self, states: frozenset[RunState], limit: int, *, urgent_only: bool = False
+        self,
+        states: frozenset[RunState],
+        limit: int,
+        *,
+        urgent_only: bool = False,
+        among: Collection[RunId] | None = None,
     ) -> list[Run]:
         runs = await self._shop.store.lease(
             self._shop.worker,
@@ -128,6 +155,7 @@ class Worker:
             states=states,
             limit=limit,
             urgent_only=urgent_only,
+            among=among,
         )
         return [run for run in runs if await self._is_free(run.id)]
 
@@ -143,8 +171,8 @@ class Worker:
             await asyncio.wait([entry[1]])
         return True
 
-    def _carry(self, run: Run) -> None:
-        carrier = Carrier(run, self._shop)
+    def _carry(self, run: Run, gpus: Sequence[int] = ()) -> None:
+        carrier = Carrier(run, self._shop, gpus)
         self._carried.add(run.id)
         self._start(carrier, carrier.carry, name="carry")
 
@@ -170,6 +198,7 @@ class Worker:
         if (entry := self._in_hand.get(run_id)) and entry[1] is task:
             del self._in_hand[run_id]
             self._carried.discard(run_id)
+            self._admission.ended(entry[0].run)
             self._bus.wake()
 
     async def _give_up(self, carrier: Carrier, error: Exception) -> None:

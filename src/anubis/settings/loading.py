@@ -14,11 +14,18 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from anubis.domain import size
 from anubis.domain.errors import StoreUnusable, UserError
 from anubis.settings.model import Settings
 
 MOST_SLOTS = 256
 """Each run holds three pipes open, and a process may usually have 1,024 open files."""
+
+MOST_CPUS, MOST_GPUS = 8192, 1024
+"""More than any one machine has."""
+
+MOST_ACTIVE = 10_000_000
+"""A quota above this limits nothing."""
 
 
 def load(environ: Mapping[str, str]) -> Settings:
@@ -69,8 +76,24 @@ def _file(place: Path) -> Mapping[str, Any]:
     return values
 
 
-def _slots(value: object) -> int:
-    if isinstance(value, bool) or not 1 <= (number := int(str(value))) <= MOST_SLOTS:
+def _whole(least: int, most: int) -> Callable[[object], int]:
+    def convert(value: object) -> int:
+        if isinstance(value, bool) or not least <= (number := int(str(value))) <= most:
+            raise ValueError
+        return number
+
+    return convert
+
+
+def _cpus(value: object) -> float:
+    if isinstance(value, bool) or not 0 < (number := float(str(value))) <= MOST_CPUS:
+        raise ValueError
+    return number
+
+
+def _size(value: object) -> int:
+    number = None if isinstance(value, bool) else size.read(str(value))
+    if number is None or not 0 < number < 2**63:
         raise ValueError
     return number
 
@@ -136,7 +159,31 @@ _KEYS = (
         variable="ANUBIS_SLOTS",
         field="slots",
         expected=f"a whole number from 1 to {MOST_SLOTS}",
-        convert=_slots,
+        convert=_whole(1, MOST_SLOTS),
+    ),
+    _Key(
+        variable="ANUBIS_CPUS",
+        field="cpus",
+        expected=f"a number above 0, up to {MOST_CPUS}",
+        convert=_cpus,
+    ),
+    _Key(
+        variable="ANUBIS_MEMORY",
+        field="memory",
+        expected='bytes, or text such as "16GiB"',
+        convert=_size,
+    ),
+    _Key(
+        variable="ANUBIS_GPUS",
+        field="gpus",
+        expected=f"a whole number from 0 to {MOST_GPUS}",
+        convert=_whole(0, MOST_GPUS),
+    ),
+    _Key(
+        variable="ANUBIS_MAX_ACTIVE",
+        field="max_active_per_user",
+        expected=f"a whole number from 1 to {MOST_ACTIVE}",
+        convert=_whole(1, MOST_ACTIVE),
     ),
     _Key(variable="ANUBIS_LEASE_SECONDS", field="lease", expected=_A_DAY, convert=_seconds),
     _Key(variable="ANUBIS_IDLE_SECONDS", field="idle_exit", expected=_A_DAY, convert=_seconds),

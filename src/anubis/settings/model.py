@@ -18,6 +18,21 @@ class Settings:
     """How many runs may execute at once. ``ANUBIS_SLOTS``; one by default, because a second
     run on the same machine would disturb the measurement of the first."""
 
+    cpus: float | None = None
+    """CPUs that runs may ask for together. ``ANUBIS_CPUS``; by default those that this process may
+    use, so that a container or ``taskset`` counts."""
+
+    memory: int | None = None
+    """Bytes that runs may ask for together. ``ANUBIS_MEMORY``; by default what the machine has."""
+
+    gpus: int | None = None
+    """GPUs that runs may ask for together. ``ANUBIS_GPUS``; by default those that NVIDIA's library
+    finds, which needs the extra ``anubis[nvidia]``."""
+
+    max_active_per_user: int = 10_000
+    """How many runs of one person may wait or be under way. ``ANUBIS_MAX_ACTIVE``; enough for a
+    large sweep, and a bound for a script that has lost its mind."""
+
     lease: timedelta = timedelta(seconds=30)
     """How long a silent worker keeps its runs. Renewed three times in that span."""
 

@@ -18,6 +18,7 @@ from anubis.adapters.run_store.memory import MemoryRunStore
 from anubis.adapters.series_store.memory import MemorySeriesStore
 from anubis.domain import identity
 from anubis.domain import plan as plans
+from anubis.domain.demand import Capacity
 from anubis.domain.document import Document
 from anubis.domain.metric import MetricDefinition
 from anubis.domain.observation import EndCause, Stream
@@ -100,7 +101,8 @@ class Shop:
             raise AssertionError("the worker's loop died") from error
 
         async with Supervisor() as supervisor:
-            worker = Worker(shop, self.bus, supervisor, slots=slots, lease=lease)
+            capacities = {"fake": Capacity(slots=slots, cpus=4, memory_bytes=2**30, gpus=0)}
+            worker = Worker(shop, self.bus, supervisor, capacities=capacities, lease=lease)
             await worker.begin()
             supervisor.start(worker.keep_leases, name="leases", failed=unexpected)
 

@@ -46,3 +46,26 @@ def test_a_wrong_file_is_explained(tmp_path: Path, text: str, words: str) -> Non
     with pytest.raises(UserError, match=words) as caught:
         loading.load({"ANUBIS_HOME": str(tmp_path)})
     assert "config.toml" in str(caught.value)
+
+
+def test_what_a_machine_has_can_be_declared(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text('cpus = 3.5\nmemory = "16GiB"\ngpus = 0\n')
+    settings = loading.load({"ANUBIS_HOME": str(tmp_path), "ANUBIS_GPUS": "2"})
+    assert (settings.cpus, settings.memory, settings.gpus) == (3.5, 16 * 2**30, 2)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("ANUBIS_CPUS", "0"),
+        ("ANUBIS_CPUS", "nan"),
+        ("ANUBIS_MEMORY", "much"),
+        ("ANUBIS_MEMORY", "0"),
+        ("ANUBIS_GPUS", "-1"),
+        ("ANUBIS_GPUS", "0.5"),
+        ("ANUBIS_MAX_ACTIVE", "0"),
+    ],
+)
+def test_a_wrong_amount_names_the_variable(variable: str, value: str) -> None:
+    with pytest.raises(UserError, match=rf"{variable}: found '{value}', expected "):
+        loading.load({variable: value, "ANUBIS_HOME": "/nowhere"})

@@ -62,6 +62,10 @@ class Gpus:
         """Whether asking is worth a thread. False once we know that there are none."""
         return self._nvml is not None if self._is_loaded else DRIVER.exists()
 
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._handles())
+
     def describe(self) -> list[dict[str, object]]:
         """Name, memory and driver of each, for the fingerprint."""
         described = []

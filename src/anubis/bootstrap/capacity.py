@@ -1,0 +1,31 @@
+"""What the engines of this machine have in all: declared in the settings, else detected."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+
+from anubis.adapters.engine.process import machine
+from anubis.adapters.engine.process.gpus import Gpus
+from anubis.domain.demand import Capacity
+from anubis.settings.model import Settings
+
+_UNKNOWN_MEMORY = 2**62
+"""Where the kernel does not tell, memory is no reason to refuse or to wait."""
+
+
+@functools.cache
+def capacities(settings: Settings) -> Mapping[str, Capacity]:
+    """By engine. Looking for GPUs may take a moment, so this is asked only where it matters."""
+    return {"process": _of_this_machine(settings)}
+
+
+def _of_this_machine(settings: Settings) -> Capacity:
+    memory = settings.memory or machine.memory_bytes("MemTotal") or _UNKNOWN_MEMORY
+    return Capacity(
+        slots=settings.slots,
+        cpus=settings.cpus or float(len(os.sched_getaffinity(0))),
+        memory_bytes=memory,
+        gpus=Gpus().count() if settings.gpus is None else settings.gpus,
+    )

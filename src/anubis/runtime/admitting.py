@@ -1,0 +1,105 @@
+"""The door of the worker: reads the queue, and says which runs may start now.
+
+The rules are in the stage ``queueing``. Here is what they need to know: what waits and what is
+under way, as the store has it, and what people have used lately.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+
+from anubis.domain.demand import Capacity
+from anubis.domain.run import BEFORE_START, TERMINAL, UNDER_WAY, Run
+from anubis.ports.clock import Clock
+from anubis.ports.run_reader import RunQuery
+from anubis.ports.run_store import RunStore
+from anubis.stages.queueing import choosing, room
+from anubis.stages.queueing.shares import Shares
+
+MOST_AT_ONCE = 32
+"""Runs of one person's one benchmark that are looked at in one go. Rarely are more slots free at
+the same moment, and then there is another round."""
+
+MOST_UNDER_WAY = 1000
+"""More than all slots of several workers; a bound for what is read."""
+
+REMEMBERED = timedelta(days=1)
+"""How far back, by their submission, runs are looked for that people should still pay for. After a
+day, an hour of use counts as a fraction of a millisecond."""
+
+MOST_REMEMBERED = 500
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Admitted:
+    """What may start, and what the choice was made beside."""
+
+    chosen: Sequence[Run] = ()
+    under_way: Sequence[Run] = ()
+    leaves_some: bool  #: whether runs may have to wait
+    is_partial: bool = False  #: whether more could start: ask again
+
+
+class Admission:
+    """Chooses for one worker."""
+
+    def __init__(self, store: RunStore, clock: Clock, capacities: Mapping[str, Capacity]) -> None:
+        self._store = store
+        self._clock = clock
+        self._capacities = capacities
+        self._shares = Shares()
+
+    async def begin(self) -> None:
+        """Remember what people used before we came."""
+        now = self._clock.now()
+        query = RunQuery(states=TERMINAL, since=now - REMEMBERED, limit=MOST_REMEMBERED)
+        self._shares = Shares()
+        for run in await self._store.page(query):
+            self._shares.add(run, now)
+
+    def ended(self, run: Run) -> None:
+        """Note what a run has used."""
+        self._shares.add(run, self._clock.now())
+
+    def free_slots(self, carried: Iterable[Run]) -> int:
+        """How many runs could start at most, on the engine with the most room."""
+        by_engine: dict[str, list[Run]] = {engine: [] for engine in self._capacities}
+        for run in carried:
+            by_engine.setdefault(run.engine, []).append(run)
+        rooms = [
+            room.left(capacity, (run.demand for run in by_engine[engine]))
+            for engine, capacity in self._capacities.items()
+        ]
+        return max((each.slots for each in rooms if each.is_open), default=0)
+
+    async def choose(self, carried: Sequence[Run]) -> Admitted:
+        """Which runs may start beside those that this worker carries."""
+        each = min(self.free_slots(carried), MOST_AT_ONCE)
+        if each <= 0:
+            return Admitted(leaves_some=True)
+        now = self._clock.now()
+        candidates = await self._store.heads(now=now, states=BEFORE_START, each=each)
+        if not candidates:
+            return Admitted(leaves_some=False)
+        under_way = await self._under_way(carried)
+        people = {run.submitter for run in candidates}
+        situation = choosing.Situation(
+            capacities=self._capacities,
+            under_way=under_way,
+            usage=self._shares.at(now, people, under_way),
+        )
+        chosen = choosing.choose(candidates, situation)
+        return Admitted(
+            chosen=chosen,
+            under_way=under_way,
+            leaves_some=len(chosen) < len(candidates),
+            is_partial=len(chosen) >= each,
+        )
+
+    async def _under_way(self, carried: Sequence[Run]) -> Sequence[Run]:
+        """Ours, also those that have not been moved yet, and what others carry."""
+        ours = {run.id for run in carried}
+        stored = await self._store.page(RunQuery(states=UNDER_WAY, limit=MOST_UNDER_WAY))
+        return [*carried, *(run for run in stored if run.id not in ours)]
