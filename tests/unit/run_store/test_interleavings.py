@@ -22,8 +22,9 @@ from anubis.adapters.run_store.memory import MemoryRunStore
 from anubis.adapters.run_store.sqlite import SqliteRunStore
 from anubis.domain import errors
 from anubis.domain.document import Document
-from anubis.domain.event import EventKind
+from anubis.domain.event import Event, EventKind
 from anubis.domain.run import ACTIVE, MOVES, Run, RunId, RunState, WorkerId
+from anubis.ports.history import TrendQuery
 from anubis.ports.run_reader import RunQuery
 from anubis.ports.run_store import RunStore, Step
 from anubis.testing import builders
@@ -35,6 +36,8 @@ WORKERS = [WorkerId(name) for name in ("anna", "ben", "cleo")]
 LEASE = timedelta(seconds=30)
 DOCUMENTS = [builders.a_document(b"one"), builders.a_document(b"two")]
 BENCHMARKS = ["bert", "resnet"]
+SUBMITTERS = ["ann", "bob"]
+MILLISECOND = timedelta(milliseconds=1)
 EVERYTHING = RunQuery(limit=1000)
 
 workers = st.sampled_from(WORKERS)
@@ -45,8 +48,19 @@ queries = st.builds(
     benchmark=st.sampled_from([None, *BENCHMARKS]),
     label=st.sampled_from([None, ("parity", "0")]),
     family=st.sampled_from([None, "nightly"]),
+    submitter=st.sampled_from([None, *SUBMITTERS]),
+    since=st.sampled_from([None, NOON + 3 * MILLISECOND]),
+    until=st.sampled_from([None, NOON + 9 * MILLISECOND]),
     before=st.sampled_from([None, builders.a_run_id(6)]),
     limit=st.integers(0, 5),
+)
+trends = st.builds(
+    TrendQuery,
+    benchmark=st.sampled_from(BENCHMARKS),
+    metric=st.just("loss"),
+    unit=st.sampled_from([None, "benchmark", "other"]),
+    before=st.sampled_from([None, builders.a_run_id(6)]),
+    limit=st.integers(0, 3),
 )
 
 
@@ -76,6 +90,8 @@ class Interleavings(RuleBasedStateMachine):
         self.now: datetime = NOON
         self.granted: dict[RunId, tuple[WorkerId, datetime]] = {}
         self.ended: dict[RunId, Run] = {}
+        self.fed: Sequence[Event] = ()
+        self.last = 0
 
     def opened(self, path: pathlib.Path) -> RunStore:
         return self.runner.run(self.stack.enter_async_context(SqliteRunStore.open(path)))
@@ -111,21 +127,44 @@ class Interleavings(RuleBasedStateMachine):
         number=st.integers(0, 12),
         document=st.sampled_from(DOCUMENTS),
         benchmark=st.sampled_from(BENCHMARKS),
-        family=st.sampled_from([None, "nightly"]),
+        submitter=st.sampled_from(SUBMITTERS),
+        key=st.sampled_from([None, None, "once", "first"]),
     )
-    def add(self, number: int, document: Document, benchmark: str, family: str | None) -> None:
-        labels = {"parity": str(number % 2)}
+    def add(
+        self, number: int, document: Document, benchmark: str, submitter: str, key: str | None
+    ) -> None:
         run = builders.a_run(
-            number, document=document, benchmark=benchmark, labels=labels, family=family
+            number,
+            document=document,
+            benchmark=benchmark,
+            submitter=submitter,
+            labels={"parity": str(number % 2)},
+            family="nightly" if number % 3 else None,
+            priority=number % 2,
         )
-        self.ask(lambda store: store.add(run, document, builders.PLAN, "submitted"))
+        self.ask(lambda store: store.add(run, document, builders.PLAN, "submitted", key=key))
+
+    @rule(states=some_states, each=st.integers(0, 3))
+    def look_at_the_queue(self, states: set[RunState], each: int) -> None:
+        wanted = states or ACTIVE
+        heads = self.must(lambda store: store.heads(now=self.now, states=wanted, each=each))
+        self.must(lambda store: store.active_of(SUBMITTERS[each % 2], limit=4))
+        if runs := self.everything():
+            self.must(lambda store: store.ahead(runs[-1], states=wanted, limit=4))
+        ids = [run.id for run in heads]
+        assert {run.id for run in self.take(WORKERS[0], wanted, 9, among=ids)} == set(ids)
 
     @rule(worker=workers, states=some_states, limit=st.integers(0, 3), urgent=st.booleans())
     def lease(self, worker: WorkerId, states: set[RunState], limit: int, urgent: bool) -> None:
         self.take(worker, states or ACTIVE, limit, urgent)
 
     def take(
-        self, worker: WorkerId, states: Collection[RunState], limit: int, urgent: bool = False
+        self,
+        worker: WorkerId,
+        states: Collection[RunState],
+        limit: int,
+        urgent: bool = False,
+        among: Sequence[RunId] | None = None,
     ) -> Sequence[Run]:
         runs = self.must(
             lambda store: store.lease(
@@ -135,6 +174,7 @@ class Interleavings(RuleBasedStateMachine):
                 states=states,
                 limit=limit,
                 urgent_only=urgent,
+                among=among,
             )
         )
         for run in runs:
@@ -218,6 +258,23 @@ class Interleavings(RuleBasedStateMachine):
     @rule(query=queries)
     def list_some(self, query: RunQuery) -> None:
         self.must(lambda store: store.page(query))
+
+    @rule(query=trends, after=st.sampled_from(["", "bert", "nightly"]))
+    def look_back(self, query: TrendQuery, after: str) -> None:
+        self.must(lambda store: store.trend(query))
+        self.must(lambda store: store.benchmarks(after=after, limit=2))
+        self.must(lambda store: store.families(after=after, limit=2))
+
+    @invariant()
+    def the_feed_only_grows_at_its_end(self) -> None:
+        feed = self.must(lambda store: store.feed(after=0))
+        known = {run.id for run in self.everything()}
+        kept = [event for event in self.fed if event.run_id in known]
+        assert list(feed[: len(kept)]) == kept
+        new = [event.sequence for event in feed[len(kept) :]]
+        assert new == sorted(set(new))
+        assert all(sequence > self.last for sequence in new)
+        self.fed, self.last = feed, self.must(lambda store: store.last_sequence())
 
     @invariant()
     def the_stores_agree_on_every_run(self) -> None:
