@@ -141,6 +141,14 @@ class Application(Protocol):
         """Store a run. A descriptor with a schedule is an error unless it is wanted now."""
         ...
 
+    async def waiting(self, run: Run) -> str:
+        """Why a run has not started, in a sentence; empty for one that has."""
+        ...
+
+    async def waitings(self, runs: Sequence[Run]) -> Mapping[RunId, str]:
+        """The same for a page of runs; those that do not wait are left out."""
+        ...
+
     def watch(self, run_id: RunId) -> AsyncIterator[Snapshot]:
         """Follow a run to its end."""
         ...

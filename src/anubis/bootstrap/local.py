@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from anubis.bootstrap.application import Submission, Submitted
+from anubis.domain.demand import Capacity
 from anubis.domain.document import Document
-from anubis.domain.errors import NotPossible, UserError
-from anubis.domain.run import Run, RunId
+from anubis.domain.errors import NotPossible, TooMuch, UserError
+from anubis.domain.run import ACTIVE, Run, RunId
 from anubis.ports.clock import Clock
 from anubis.ports.engine import Capabilities
 from anubis.ports.log_store import LogStore
@@ -23,7 +24,9 @@ from anubis.stages.presentation.watching import Snapshot
 
 if TYPE_CHECKING:
     from anubis.bootstrap.scheduling import LocalSchedules
+    from anubis.domain.descriptor import Descriptor
     from anubis.stages.descriptor.parsing import Parsed
+    from anubis.stages.submission.submitting import Request
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,15 +60,52 @@ class LocalApplication:
 
     async def submit(self, submission: Submission) -> Submitted:
         """Store a run of this descriptor and have the runtime take it up."""
-        from anubis.bootstrap import submitting
         from anubis.stages.submission.submitting import submit
 
         parsed = self.validate(submission.document)
-        engine = self.engine(submission.engine or submitting.engine_of(parsed.descriptor))
-        request = submitting.request(submission, parsed.descriptor, engine)
+        request = self.request(submission, parsed.descriptor)
+        await self._must_have_few(submission.submitter)
         run = await submit(request, self.store, self.clock)
         await self.wake_runtime()
         return Submitted(run=run, warnings=parsed.warnings)
+
+    def request(self, submission: Submission, descriptor: Descriptor) -> Request:
+        """Plan a run. Raises UserError for what the engine cannot do, or could never give."""
+        from anubis.bootstrap import submitting
+
+        engine = self.engine(submission.engine or submitting.engine_of(descriptor))
+        request = submitting.request(submission, descriptor, engine, slots=self.settings.slots)
+        submitting.must_fit(request, lambda: self.capacities)
+        return request
+
+    async def _must_have_few(self, submitter: str) -> None:
+        """Raise TooMuch if somebody has more runs that have not ended than one person may."""
+        most = self.settings.max_active_per_user
+        counts = await self.store.counts()
+        if sum(counts.get(state, 0) for state in ACTIVE) < most:
+            return  # all people together have fewer: no need to count
+        if await self.store.active_of(submitter, limit=most) >= most:
+            raise TooMuch(
+                f"{submitter} has {most:,} runs that have not ended, and more are not taken; "
+                "cancel some, or wait (the limit is max_active_per_user, ANUBIS_MAX_ACTIVE)"
+            )
+
+    @property
+    def capacities(self) -> Mapping[str, Capacity]:
+        """What each engine has in all. Asked for the first time, it may take a moment."""
+        from anubis.bootstrap import capacity
+
+        return capacity.capacities(self.settings)
+
+    async def waiting(self, run: Run) -> str:
+        """Why a run has not started; empty for one that has."""
+        return (await self.waitings([run])).get(run.id, "")
+
+    async def waitings(self, runs: Sequence[Run]) -> Mapping[RunId, str]:
+        """Why those of these runs that wait do so."""
+        from anubis.bootstrap import waiting
+
+        return await waiting.sentences(runs, self.store, lambda: self.capacities)
 
     def watch(self, run_id: RunId) -> AsyncIterator[Snapshot]:
         """Follow a run to its end. A runtime that was killed is started again."""

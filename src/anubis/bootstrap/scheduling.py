@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from anubis.bootstrap import submitting
 from anubis.bootstrap.application import Scheduled, Submission
 from anubis.bootstrap.surroundings import service_environment
 from anubis.domain import identity
@@ -198,10 +197,9 @@ async def submit_run(
 def _request(application: LocalApplication, submission: Submission) -> Request:
     """Plan one run of a schedule, with the environment that it will have when it is fired."""
     descriptor = application.validate(submission.document).descriptor
-    engine = application.engine(submission.engine or submitting.engine_of(descriptor))
     environment = service_environment(submission.environment)
     once = dataclasses.replace(submission, environment=environment, wants_it_now=True)
-    return submitting.request(once, descriptor, engine)
+    return application.request(once, descriptor)
 
 
 def _id(now: datetime, submission: Submission) -> ScheduleId:

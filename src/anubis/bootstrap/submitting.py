@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 
 from anubis.bootstrap.application import Submission
+from anubis.domain.demand import HIGHEST_PRIORITY, LOWEST_PRIORITY, Capacity, Demand
 from anubis.domain.descriptor import (
     SINGLE_RUN,
     Descriptor,
@@ -14,6 +16,7 @@ from anubis.domain.descriptor import (
 from anubis.domain.errors import UserError
 from anubis.ports.engine import Capabilities
 from anubis.stages.planning import planning
+from anubis.stages.queueing import fitting
 from anubis.stages.submission.submitting import Request
 
 DEFAULT_ENGINE = "process"
@@ -26,7 +29,9 @@ def engine_of(descriptor: Descriptor) -> str:
     return DEFAULT_ENGINE if wanted is ExecutionEngine.DEFAULT else wanted.value
 
 
-def request(submission: Submission, descriptor: Descriptor, capabilities: Capabilities) -> Request:
+def request(
+    submission: Submission, descriptor: Descriptor, capabilities: Capabilities, *, slots: int
+) -> Request:
     """Plan the run. Raises UserError for what this installation cannot do."""
     if descriptor.info.scheduling != SINGLE_RUN and not submission.wants_it_now:
         raise UserError(
@@ -46,4 +51,41 @@ def request(submission: Submission, descriptor: Descriptor, capabilities: Capabi
         labels=descriptor.info.labels,
         submitter=submission.submitter,
         key=submission.key,
+        priority=_priority(submission, descriptor),
+        demand=demand(descriptor, slots=slots),
     )
+
+
+def _priority(submission: Submission, descriptor: Descriptor) -> int:
+    wanted = descriptor.info.priority if submission.priority is None else submission.priority
+    if not LOWEST_PRIORITY <= wanted <= HIGHEST_PRIORITY:
+        raise UserError(
+            f"priority: found {wanted}, expected a whole number from {LOWEST_PRIORITY} to "
+            f"{HIGHEST_PRIORITY}"
+        )
+    return wanted
+
+
+def demand(descriptor: Descriptor, *, slots: int) -> Demand:
+    """What the run asks of its engine. With a single slot, every run has the engine for itself."""
+    hardware = descriptor.hardware
+    return Demand(
+        cpus=hardware.cpus or 0.0,
+        memory_bytes=hardware.memory_bytes or 0,
+        gpus=hardware.gpus,
+        exclusive=slots == 1 if hardware.exclusive is None else hardware.exclusive,
+        concurrency=descriptor.limits.concurrency,
+    )
+
+
+def must_fit(request: Request, capacities: Callable[[], Mapping[str, Capacity]]) -> None:
+    """Raise UserError if the engine could never start the run, naming every field.
+
+    Whoever asks for nothing in particular does not have to wait until GPUs have been looked for.
+    """
+    asked = request.demand
+    if not (asked.cpus or asked.memory_bytes or asked.gpus):
+        return
+    obstacles = fitting.obstacles(asked, capacities()[request.engine], request.engine)
+    if lines := "\n".join(obstacles):
+        raise UserError(lines)

@@ -1,0 +1,38 @@
+"""Why runs wait: what the stage ``queueing`` says about them, read from the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from anubis.domain.demand import Capacity
+from anubis.domain.run import BEFORE_START, UNDER_WAY, Run, RunId
+from anubis.ports.run_reader import RunQuery
+from anubis.ports.run_store import RunStore
+from anubis.stages.queueing import reasons
+from anubis.stages.queueing.reasons import MOST_COUNTED, Standing
+
+MOST_UNDER_WAY = 1000
+"""More than all slots; a bound for what is read."""
+
+
+async def sentences(
+    runs: Iterable[Run], store: RunStore, capacities: Callable[[], Mapping[str, Capacity]]
+) -> Mapping[RunId, str]:
+    """For each of these runs that waits, why."""
+    waiting = sorted((run for run in runs if run.state in BEFORE_START), key=_place)
+    if not waiting:
+        return {}
+    engines = capacities()
+    under_way = await store.page(RunQuery(states=UNDER_WAY, limit=MOST_UNDER_WAY))
+    ahead, found = 0, {}
+    for run in waiting:
+        # In this order each has no fewer before it than the last: past the end of counting, all do.
+        if ahead <= MOST_COUNTED:
+            ahead = await store.ahead(run, states=BEFORE_START, limit=MOST_COUNTED + 1)
+        standing = Standing(capacity=engines.get(run.engine), under_way=under_way, ahead=ahead)
+        found[run.id] = reasons.reason(run, standing)
+    return found
+
+
+def _place(run: Run) -> tuple[int, RunId]:
+    return -run.priority, run.id
