@@ -1,26 +1,19 @@
-"""Who asks, and whether they may.
+"""Whether those who ask may.
 
 A route names the least role it needs: ``Depends(needs(Role.SUBMITTER))`` gives it the principal.
 Where somebody's run or schedule is changed, it calls ``must_own``; what was done, it puts on record
-with ``note``.
+with ``note``. Who asks is found out before, by ``identifying``.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 
 from fastapi import Request
 
 from anubis.bootstrap.service import Service
 from anubis.domain.access import AuditEntry, Principal, Role
-from anubis.domain.errors import NotAllowed, NotAuthenticated
-
-USER_HEADER = "X-Anubis-User"
-"""Who asks, where no tokens are in force: believed, for whoever reaches us there owns the home."""
-
-_USER = re.compile(r"[A-Za-z0-9._@+-]{1,64}")
-_ANYBODY = "local"
+from anubis.domain.errors import NotAllowed
 
 
 def service(request: Request) -> Service:
@@ -31,12 +24,10 @@ def service(request: Request) -> Service:
 
 
 async def principal(request: Request) -> Principal:
-    """Who asks. Raises NotAuthenticated without a good token where tokens are in force."""
-    known: Principal | None = getattr(request.state, "principal", None)
-    if known is None:
-        known = await _identify(request)
-        request.state.principal = known
-    return known
+    """Who asks."""
+    found = request.state.principal
+    assert isinstance(found, Principal), "only what is open to all has no principal"
+    return found
 
 
 def needs(role: Role) -> Callable[[Request], Awaitable[Principal]]:
@@ -45,7 +36,10 @@ def needs(role: Role) -> Callable[[Request], Awaitable[Principal]]:
     async def needed(request: Request) -> Principal:
         who = await principal(request)
         if not who.role.includes(role):
-            await _refuse(request, f"this needs the role {role}; your token has {who.role}")
+            text = f"this needs the role {role}; your token has {who.role}"
+            action = f"{request.method} {request.url.path}"
+            await note(request, action, allowed=False, detail=text)
+            raise NotAllowed(text)
         return who
 
     return needed
@@ -58,7 +52,7 @@ async def must_own(request: Request, owner: str, action: str, target: str) -> No
     """
     who = await principal(request)
     if not who.may_change(owner):
-        text = f"this belongs to {owner}; only they and admins may do {action}"
+        text = f"this belongs to {owner}: only they and admins may do that"
         await note(request, action, target, allowed=False, detail=text)
         raise NotAllowed(text)
 
@@ -83,15 +77,3 @@ async def note(
         detail=detail,
     )
     await here.access.note(entry)
-
-
-async def _refuse(request: Request, text: str) -> None:
-    await note(request, f"{request.method} {request.url.path}", allowed=False, detail=text)
-    raise NotAllowed(text)
-
-
-async def _identify(request: Request) -> Principal:
-    if service(request).requires_tokens:
-        raise NotAuthenticated("a token is needed: send 'Authorization: Bearer <token>'")
-    named = request.headers.get(USER_HEADER, "")
-    return Principal(user=named if _USER.fullmatch(named) else _ANYBODY, role=Role.ADMIN)

@@ -1,7 +1,8 @@
 """The app: routes, and around them what every request passes.
 
 From the outside in: ``Envelope`` (request id, service headers, log, figures, the last resort for
-defects), ``Gate`` (which hosts and origins may speak to us), ``SizeLimit``, gzip, routes.
+defects), ``Gate`` (which hosts and origins may speak to us), ``Identify`` (who asks, and whether
+too often), ``SizeLimit``, gzip, routes.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ from starlette.middleware.gzip import GZipMiddleware
 
 import anubis
 from anubis.bootstrap.service import Service
-from anubis.entrypoints.api import legacy, problems, resources
+from anubis.entrypoints.api import legacy, operations, problems, resources
 from anubis.entrypoints.api.envelope import Envelope
+from anubis.entrypoints.api.figures import Figures
 from anubis.entrypoints.api.gate import Gate
+from anubis.entrypoints.api.identifying import Identify
+from anubis.entrypoints.api.operations.recent import Recent
 from anubis.entrypoints.api.sizes import SizeLimit
 
 SMALLEST_GZIP = 1024
@@ -34,13 +38,16 @@ def create(service: Service) -> FastAPI:
         redirect_slashes=False,  # a redirected POST loses its body in some clients
     )
     app.state.service = service
+    app.state.figures = Figures()
+    app.state.recent = Recent(service.application.store, service.actions, service.application.clock)
     problems.install(app)
-    for router in resources.ROUTERS:
+    for router in (*resources.ROUTERS, *operations.ROUTERS):
         app.include_router(router)
     app.include_router(legacy.router)
     # The last one added is the outermost.
     app.add_middleware(GZipMiddleware, minimum_size=SMALLEST_GZIP, compresslevel=GZIP_LEVEL)
     app.add_middleware(SizeLimit)
+    app.add_middleware(Identify, service=service)
     app.add_middleware(Gate, requires_tokens=service.requires_tokens)
-    app.add_middleware(Envelope)
+    app.add_middleware(Envelope, figures=app.state.figures)
     return app

@@ -15,11 +15,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import anubis
 from anubis.entrypoints.api import problems
+from anubis.entrypoints.api.figures import Figures
 
 WIRE_VERSION = "0.6.2"
 """What the original clients compare with their own version, by its first two numbers."""
 
 REQUEST_ID = "X-Request-ID"
+
+GONE = 499
+"""How nginx, and our log, call it when the client left before it was answered."""
 
 _GOOD_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -47,8 +51,9 @@ _FIXED: tuple[tuple[bytes, bytes], ...] = (
 class Envelope:
     """Gives each request an id and each answer our headers; no defect leaves as a bare 500."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, *, figures: Figures) -> None:
         self._app = app
+        self._figures = figures
         self._log = structlog.get_logger("anubis.api")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,39 +63,49 @@ class Envelope:
             return
         request_id = _request_id(scope)
         scope.setdefault("state", {})["request_id"] = request_id
-        started = time.perf_counter()
+        began = time.perf_counter()
         status = 0
 
         async def dress(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [
-                    *message.get("headers", ()),
-                    (b"x-request-id", request_id.encode()),
-                    *_FIXED,
-                ]
+                own = [*_FIXED, (b"x-request-id", request_id.encode())]
+                message["headers"] = [*message.get("headers", ()), *own]
             await send(message)
 
         try:
             await self._app(scope, receive, dress)
         except Exception:  # noqa: BLE001 - the last resort: a defect is logged and answered
-            self._log.exception("request_died", request=request_id, path=scope["path"])
+            self._log.exception("request_died", id=request_id, path=_path(scope))
             if not status:
                 response = problems.plain(500, problems.DEFECT, request_id)
                 await response(scope, receive, dress)
         finally:
-            elapsed = time.perf_counter() - started
-            self._log.info(
-                "request",
-                id=request_id,
-                method=scope["method"],
-                path=scope["path"],
-                status=status,
-                milliseconds=round(elapsed * 1000, 1),
-            )
+            self._keep(scope, status or GONE, time.perf_counter() - began)
+
+    def _keep(self, scope: Scope, status: int, seconds: float) -> None:
+        self._figures.note(scope, status, seconds)
+        principal = scope["state"].get("principal")
+        self._log.info(
+            "request",
+            id=scope["state"]["request_id"],
+            user=principal.user if principal else "",
+            method=scope["method"],
+            path=_path(scope),
+            status=status,
+            milliseconds=round(seconds * 1000, 1),
+        )
 
 
 def _request_id(scope: Scope) -> str:
     given = Headers(scope=scope).get(REQUEST_ID, "")
     return given if _GOOD_ID.fullmatch(given) else secrets.token_hex(8)
+
+
+def _path(scope: Scope) -> str:
+    """As it came, percent-encoded, so that nobody writes lines of their own into our log; without
+    the query, which may hold what is nobody's business.
+    """
+    raw: bytes = scope.get("raw_path") or scope["path"].encode("unicode_escape")
+    return raw.partition(b"?")[0].decode("ascii", "backslashreplace")

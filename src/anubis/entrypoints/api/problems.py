@@ -75,7 +75,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http)
 
 
-def answer(request: Request, error: errors.AnubisError) -> Response:
+def answer(error: errors.AnubisError, request_id: str) -> Response:
     """The problem document of an error that we explain in words."""
     kind = next(one for one in type(error).__mro__ if one in STATUS)
     status = STATUS[kind]
@@ -85,16 +85,11 @@ def answer(request: Request, error: errors.AnubisError) -> Response:
         title=name.replace("-", " ").capitalize(),
         status=status,
         detail=str(error),
-        request_id=request_id(request),
+        request_id=request_id,
     )
     if isinstance(error, errors.DescriptorInvalid):
         body["problems"] = [shapes.problem_shape(problem) for problem in error.problems]
     return _response(body, _headers(error))
-
-
-def request_id(request: Request) -> str:
-    """The id that log, answer and problem share."""
-    return str(getattr(request.state, "request_id", ""))
 
 
 def plain(status: int, detail: str, request_id: str) -> Response:
@@ -123,7 +118,7 @@ def _response(body: ProblemBody, headers: Mapping[str, str]) -> Response:
 
 async def _explained(request: Request, error: Exception) -> Response:
     assert isinstance(error, errors.AnubisError)
-    return answer(request, error)
+    return answer(error, _id(request))
 
 
 async def _malformed(request: Request, error: Exception) -> Response:
@@ -137,7 +132,7 @@ async def _malformed(request: Request, error: Exception) -> Response:
         title="Request invalid",
         status=422,
         detail=sentences,
-        request_id=request_id(request),
+        request_id=_id(request),
         problems=found,
     )
     return _response(body, {})
@@ -156,7 +151,11 @@ def _field(error: Mapping[str, object]) -> FieldShape:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    response = plain(error.status_code, str(error.detail), request_id(request))
+    response = plain(error.status_code, str(error.detail), _id(request))
     for name, value in (error.headers or {}).items():
         response.headers[name] = value
     return response
+
+
+def _id(request: Request) -> str:
+    return str(request.state.request_id)

@@ -1,0 +1,57 @@
+"""Where we listen: one socket, bound before anything else is touched."""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import socket
+
+from anubis.domain.errors import UserError
+
+BACKLOG = 2048
+"""Connections that may wait while we are busy, or while we are being started."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Listener:
+    """A bound socket. Connections wait in it until somebody serves them."""
+
+    socket: socket.socket
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine reaches it. The address decides, whatever name was given."""
+        return ipaddress.ip_address(self._name[0].partition("%")[0]).is_loopback
+
+    def address(self, *, is_secure: bool) -> str:
+        """How clients write it."""
+        host, port = self._name
+        shown = f"[{host}]" if ":" in host else host
+        return f"{'https' if is_secure else 'http'}://{shown}:{port}"
+
+    @property
+    def _name(self) -> tuple[str, int]:
+        host, port = self.socket.getsockname()[:2]
+        return str(host), int(port)
+
+
+def bind(host: str, port: int) -> Listener:
+    """Listen at the first address that the host has. Raises UserError with what is in the way."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise UserError(f"host: found {host!r}, expected a name or an address of here") from error
+    # IPv4 first: what most clients try first when they are given a name.
+    family, _, _, _, address = min(found, key=lambda one: one[0] is not socket.AF_INET)
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        bound.listen(BACKLOG)
+    except OSError as error:
+        bound.close()
+        raise UserError(
+            f"cannot listen on {host} port {port}: {error.strerror}; choose another with --port"
+        ) from error
+    bound.setblocking(False)
+    return Listener(socket=bound)

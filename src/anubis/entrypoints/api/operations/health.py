@@ -1,0 +1,100 @@
+"""Is the service alive, and can it do its work? Open to all, for those who watch over services."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Awaitable, Callable
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel
+
+import anubis
+from anubis.bootstrap.service import Service
+from anubis.domain.errors import TemporaryError
+from anubis.entrypoints.api import access
+from anubis.stages.presentation import shapes
+
+LEAST_FREE = 64 * 1024**2
+"""Bytes on the disk of the home, below which runs may lose output."""
+
+
+class Health(BaseModel):
+    """The process lives and answers."""
+
+    status: str
+    version: str
+    started_at: str
+
+
+class Check(BaseModel):
+    """One thing that the service needs."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+class Readiness(BaseModel):
+    """Whether the service can do its work."""
+
+    ready: bool
+    checks: list[Check]
+
+
+router = APIRouter(prefix="/api/v1", tags=["service"])
+
+
+@router.get("/health")
+async def get_health(request: Request) -> Health:
+    """Say that the process lives."""
+    started = access.service(request).started_at
+    return Health(status="ok", version=anubis.__version__, started_at=shapes.iso(started))
+
+
+@router.get("/ready", responses={503: {"model": Readiness}})
+async def get_ready(request: Request, response: Response) -> Readiness:
+    """Say whether runs can be submitted and carried; 503 while they cannot."""
+    found = await readiness(access.service(request))
+    if not found.ready:
+        response.status_code = 503
+    return found
+
+
+async def readiness(service: Service) -> Readiness:
+    """Check everything that the service needs."""
+    checks = []
+    for name, look in _LOOKS.items():
+        trouble = await look(service)
+        checks.append(Check(name=name, ok=not trouble, detail=trouble or "ok"))
+    return Readiness(ready=all(check.ok for check in checks), checks=checks)
+
+
+async def _store(service: Service) -> str:
+    try:
+        await service.application.store.counts()
+    except TemporaryError as error:
+        return str(error)
+    return ""
+
+
+async def _worker(service: Service) -> str:
+    if service.broadcaster.is_closed:
+        return "the service is stopping"
+    is_turning = service.pulse.is_turning(service.application.clock)
+    return "" if is_turning else "the worker does not turn"
+
+
+async def _engine(service: Service) -> str:
+    folder = service.settings.runs
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f"{folder} cannot be written to"
+    free = shutil.disk_usage(folder).free
+    return "" if free >= LEAST_FREE else f"only {free} bytes are free for {folder}"
+
+
+_LOOKS: dict[str, Callable[[Service], Awaitable[str]]] = {
+    "store": _store,
+    "worker": _worker,
+    "engine": _engine,
+}
