@@ -71,8 +71,8 @@ def test_a_run_is_repeated_by_any_name_that_is_no_file(
     name = run_id[:length] if length else "last"
 
     def found() -> Document:
-        answer: Document = world.do(lambda: documents.find(world.application, name))
-        return answer
+        answer: documents.Found = world.do(lambda: documents.find(world.application, name))
+        return answer.document
 
     assert found().content == b"one"
     Path(name).write_bytes(b"a file of this name")

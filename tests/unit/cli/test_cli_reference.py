@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from anubis.entrypoints.cli.lazy import group
 from anubis.stages.presentation import shapes
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/cli.md").read_text("utf-8")
-NAMES = [name for _, section in verbs.SECTIONS for name, _, _ in section]
+VERBS = [name for _, section in verbs.SECTIONS for name, _, _ in section]
 SHAPES = {
     "Status": shapes.StatusShape,
     "Fingerprint": shapes.EnvironmentShape,
@@ -25,33 +26,58 @@ SHAPES = {
     "Line": shapes.LineShape,
     "Document": shapes.DocumentShape,
     "Problem": shapes.ProblemShape,
+    "Schedule": shapes.ScheduleShape,
 }
 
 
-def sections() -> dict[str, str]:
-    parts = re.split(r"^#{2,3} +(.*)$", PAGE, flags=re.MULTILINE)
-    return {title.strip("`"): body for title, body in zip(parts[1::2], parts[2::2], strict=True)}
-
-
-def command(name: str) -> click.Command:
-    found = group.get_command(click.Context(group), name)
+def command(path: str) -> click.Command:
+    """The command of a verb, or of a verb and what it is asked to do: ``schedule list``."""
+    found: click.Command | None = group
+    for word in path.split():
+        assert isinstance(found, click.Group)
+        found = found.get_command(click.Context(found), word)
     assert found is not None
     return found
 
 
-def documented(name: str) -> tuple[str, str]:
+def paths() -> list[str]:
+    """Every command, those of a group after the group itself."""
+    found = []
+    for verb in VERBS:
+        found.append(verb)
+        if isinstance(one := command(verb), click.Group):
+            found += [f"{verb} {name}" for name in one.commands]
+    return found
+
+
+PATHS = paths()
+
+
+def sections() -> dict[str, str]:
+    parts = re.split(r"^#{2,4} +(.*)$", PAGE, flags=re.MULTILINE)
+    return {title.strip("`"): body for title, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def documented(path: str) -> tuple[list[str], str]:
+    """The words after the command in its title, and the text below."""
     for title, body in sections().items():
-        if title.split()[:2] == ["anubis", name]:
-            return title, body
-    pytest.fail(f"anubis {name} is not documented")
+        if title.startswith(f"anubis {path}") and _path(title) == path:
+            return title.removeprefix(f"anubis {path}").split(), body
+    pytest.fail(f"anubis {path} is not documented")
+
+
+def _path(title: str) -> str:
+    """The command in a title: the words before its arguments, which are not in small letters."""
+    words = title.split()[1:]
+    return " ".join(itertools.takewhile(lambda word: re.fullmatch("[a-z-]+", word), words))
 
 
 def test_every_command_is_documented_and_no_other() -> None:
-    titles = [title.split()[1] for title in sections() if title.startswith("anubis ")]
-    assert titles == NAMES
+    titles = [_path(title) for title in sections() if title.startswith("anubis ")]
+    assert titles == PATHS
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PATHS)
 def test_every_option_is_documented_and_no_other(name: str) -> None:
     _, body = documented(name)
     rows = re.findall(r"^\| (`-[^|]*) \|", body, flags=re.MULTILINE)
@@ -60,11 +86,13 @@ def test_every_option_is_documented_and_no_other(name: str) -> None:
     assert written == {opt for one in options if not one.hidden for opt in one.opts}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PATHS)
 def test_every_argument_is_documented(name: str) -> None:
-    title, _ = documented(name)
-    arguments = [one for one in command(name).params if isinstance(one, click.Argument)]
-    assert title.split()[2:] == [one.metavar for one in arguments]
+    words, _ = documented(name)
+    one = command(name)
+    arguments = [argument for argument in one.params if isinstance(argument, click.Argument)]
+    expected = ["COMMAND"] if isinstance(one, click.Group) else [one.metavar for one in arguments]
+    assert words == expected
 
 
 @pytest.mark.parametrize("title", SHAPES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import stat
 import sys
@@ -30,12 +31,20 @@ class _Missing(Unreadable):
     """Nothing at all has this name."""
 
 
-async def find(application: Application, name: str) -> Document:
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Found:
+    """The document that a name means."""
+
+    document: Document
+    is_repeat: bool = False  #: whether it is the one of a run, which is to be run again
+
+
+async def find(application: Application, name: str) -> Found:
     """Give the document; what is no file may name a run whose descriptor is meant."""
     try:
-        return read(name)
+        return Found(document=read(name))
     except _Missing:
-        return await _of_run(application, name)
+        return Found(document=await _of_run(application, name), is_repeat=True)
 
 
 async def _of_run(application: Application, name: str) -> Document:

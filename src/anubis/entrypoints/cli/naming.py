@@ -1,12 +1,35 @@
-"""Names of things inside a run, as users give them: known, or answered with those that are."""
+"""Names as users give them: known, or answered with what was probably meant."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Sequence
 
-from anubis.domain.errors import UserError
+from anubis.bootstrap.application import Application
+from anubis.domain.errors import RunNotFound, ScheduleNotFound, UserError
+from anubis.domain.run import RunId
 from anubis.entrypoints.cli.rendering import text
+
+
+async def run_of(application: Application, name: str) -> RunId:
+    """The run meant. Whoever means a schedule is told what to do with one."""
+    try:
+        return await application.store.resolve(name)
+    except RunNotFound:
+        schedule_id = await _schedule(application, name)
+        if schedule_id is None:
+            raise
+    raise UserError(
+        f"{name} is a schedule, not a run: see 'anubis schedule show {schedule_id}'; "
+        f"its runs are listed by 'anubis list --family {schedule_id}'"
+    )
+
+
+async def _schedule(application: Application, name: str) -> str | None:
+    try:
+        return await application.schedules.resolve(name)
+    except ScheduleNotFound:
+        return None
 
 
 def must_be_known(kind: str, names: Sequence[str], known: Collection[str]) -> None:

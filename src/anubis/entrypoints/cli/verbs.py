@@ -15,6 +15,7 @@ SECTIONS = (
             ("watch", "watching", "Follow a run until it ends."),
             ("cancel", "stopping", "Ask runs to stop."),
             ("purge", "stopping", "Stop runs if need be, and forget all about them."),
+            ("schedule", "schedules", "List, show, pause, resume, run or remove schedules."),
         ),
     ),
     (
@@ -35,6 +36,13 @@ SECTIONS = (
             ("init", "descriptors", "Write a commented descriptor to start from."),
             ("validate", "validating", "Check descriptors and explain every problem."),
             ("schema", "descriptors", "Print the JSON Schema of descriptors, for editors."),
+        ),
+    ),
+    (
+        "Serve a team",
+        (
+            ("serve", "serving", "Serve this home to a team over HTTP."),
+            ("token", "tokens", "Make, list and revoke API tokens."),
         ),
     ),
     (

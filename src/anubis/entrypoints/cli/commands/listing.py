@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 
 from anubis.bootstrap.application import Application
+from anubis.domain.errors import ScheduleNotFound
 from anubis.domain.run import Run, RunState
 from anubis.entrypoints.cli import options, session, terminal
 from anubis.entrypoints.cli.rendering import listings
@@ -37,6 +38,7 @@ class Label(click.ParamType[tuple[str, str]]):
 @click.option("--state", "states", multiple=True, type=_STATES, help="Only runs in this state.")
 @click.option("--benchmark", metavar="NAME", help="Only runs of this benchmark.")
 @click.option("--label", type=Label(), help="Only runs with this label.")
+@click.option("--family", metavar="ID", help="Only runs of this family, such as a schedule's.")
 @click.option("--before", metavar="RUN", help="Only runs older than this one.")
 @click.option("--limit", default=20, show_default=True, type=_LIMIT, help="How many at most.")
 @click.option("--ids", is_flag=True, help="Print nothing but ids.")
@@ -47,6 +49,7 @@ def list_command(
     states: Sequence[str],
     benchmark: str | None,
     label: tuple[str, str] | None,
+    family: str | None,
     before: str | None,
     limit: int,
     ids: bool,
@@ -59,6 +62,7 @@ def list_command(
             states=[RunState(state) for state in states],
             benchmark=benchmark,
             label=label,
+            family=await _family(application, family),
             before=await application.store.resolve(before) if before else None,
             limit=limit,
         )
@@ -66,6 +70,16 @@ def list_command(
         _print(application, runs, ids=ids, as_json=as_json)
 
     session.read(opener, work)
+
+
+async def _family(application: Application, name: str | None) -> str | None:
+    """The family meant: a schedule's by any of its names, else the very text."""
+    if name is None:
+        return None
+    try:
+        return await application.schedules.resolve(name)
+    except ScheduleNotFound:
+        return name
 
 
 def _print(application: Application, runs: Sequence[Run], *, ids: bool, as_json: bool) -> None:

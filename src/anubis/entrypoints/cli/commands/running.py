@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 import click
 
-from anubis.bootstrap.application import Application, Submission, Submitted
+from anubis.bootstrap.application import Application, Submission
+from anubis.domain.descriptor import SINGLE_RUN
+from anubis.domain.document import Document
 from anubis.domain.problem import Problem
 from anubis.domain.run import Run
 from anubis.entrypoints.cli import (
@@ -22,6 +24,9 @@ from anubis.entrypoints.cli import (
 )
 from anubis.entrypoints.cli.rendering import states, text
 from anubis.stages.presentation import shapes
+
+UPCOMING = 3
+"""How many of the next firings the author of a schedule is told."""
 
 
 @click.command("run")
@@ -44,7 +49,9 @@ def run_command(opener: session.Opener | None, file: str, engine: str | None, as
 
 async def _run(application: Application, file: str, engine: str | None, *, as_json: bool) -> int:
     async with following.Interrupts() as interrupts:
-        submitted = await _submit(application, file, engine, now=True)
+        document = (await documents.find(application, file)).document
+        submitted = await application.submit(_submission(document, engine, now=True))
+        _warn(submitted.warnings)
         run = submitted.run
         view = views.SilentView() if as_json else views.choose("Ctrl-C cancels the run")
         react = following.canceling(application, run.id, view)
@@ -76,10 +83,19 @@ def submit_command(
 
     FILE is a descriptor, '-' for standard input, or a run to repeat. Only the id goes to
     standard output. The run goes on without a service and without this terminal.
+
+    A descriptor with a schedule is stored as one: it fires again and again, and the id is the
+    schedule's. 'anubis schedule' looks after it.
     """
 
     async def work(application: Application) -> int:
-        run = (await _submit(application, file, engine)).run
+        found = await documents.find(application, file)
+        submission = _submission(found.document, engine, now=found.is_repeat)
+        if not found.is_repeat and _recurs(application, found.document):
+            return await _schedule(application, submission, watch=watch, as_json=as_json)
+        submitted = await application.submit(submission)
+        _warn(submitted.warnings)
+        run = submitted.run
         terminal.echo(_receipt(run, application, as_json=as_json))
         if watch:
             return await following.to_the_end(application, run.id, as_json=as_json)
@@ -96,20 +112,37 @@ def _receipt(run: Run, application: Application, *, as_json: bool) -> str:
     return f"{run.id}\n"
 
 
-async def _submit(
-    application: Application, file: str, engine: str | None, *, now: bool = False
-) -> Submitted:
-    document = await documents.find(application, file)
-    submission = Submission(
+def _submission(document: Document, engine: str | None, *, now: bool) -> Submission:
+    return Submission(
         document=document,
         submitter=session.person(),
         environment=os.environ,
         engine=engine,
         wants_it_now=now,
     )
-    submitted = await application.submit(submission)
-    _warn(submitted.warnings)
-    return submitted
+
+
+def _recurs(application: Application, document: Document) -> bool:
+    return application.validate(document).descriptor.info.scheduling != SINGLE_RUN
+
+
+async def _schedule(
+    application: Application, submission: Submission, *, watch: bool, as_json: bool
+) -> int:
+    """Store a schedule, and tell its author when it fires."""
+    # Here and not above: calendars and time zones are for schedules only.
+    from anubis.entrypoints.cli.rendering import schedules
+
+    scheduled = await application.schedules.add(submission)
+    schedule = scheduled.schedule
+    _warn(scheduled.warnings)
+    shape = shapes.schedule_shape(schedule)
+    terminal.echo(shapes.line(shape) if as_json else f"{schedule.id}\n")
+    upcoming = await application.schedules.upcoming(schedule.id, count=UPCOMING)
+    terminal.say(schedules.announcement(schedule, upcoming))
+    if watch:
+        terminal.say("--watch: a schedule has no end to wait for")
+    return 0
 
 
 def _warn(warnings: Sequence[Problem]) -> None:

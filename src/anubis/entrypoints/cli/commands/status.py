@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from anubis.bootstrap.application import Application
-from anubis.entrypoints.cli import options, session, showing
+from anubis.entrypoints.cli import naming, options, session, showing
 
 
 @click.command("status")
@@ -16,7 +16,7 @@ def status_command(opener: session.Opener | None, run: str, as_json: bool) -> No
     """Show where a run stands and what happened to it."""
 
     async def work(application: Application) -> None:
-        found = await application.store.get(await application.store.resolve(run))
+        found = await application.store.get(await naming.run_of(application, run))
         await showing.status(application, found, as_json=as_json)
 
     session.read(opener, work)

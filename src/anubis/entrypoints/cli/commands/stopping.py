@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import click
 
 from anubis.bootstrap.application import Application
+from anubis.domain.errors import ScheduleNotFound
 from anubis.domain.run import Run, RunId
-from anubis.entrypoints.cli import options, session, terminal
+from anubis.entrypoints.cli import naming, options, session, terminal
 from anubis.stages.presentation import shapes
 
 
@@ -23,11 +24,12 @@ def cancel_command(
     """Ask runs to stop.
 
     The program gets SIGTERM, and SIGKILL after the grace period of its descriptor. What it wrote
-    and measured until then is kept.
+    and measured until then is kept. The whole id of a schedule removes that schedule.
     """
 
     async def work(application: Application) -> None:
-        for run_id in await _found(application, runs):
+        kept = [one for one in runs if not await _removed(application, one)]
+        for run_id in await _found(application, kept):
             run = await application.cancel(run_id, by=session.person())
             if wait:
                 run = await _ended(application, run)
@@ -38,7 +40,20 @@ def cancel_command(
 
 async def _found(application: Application, runs: Sequence[str]) -> list[RunId]:
     """Each run meant, once, before anything is done: a later name may mean another run then."""
-    return list(dict.fromkeys([await application.store.resolve(one) for one in runs]))
+    return list(dict.fromkeys([await naming.run_of(application, one) for one in runs]))
+
+
+async def _removed(application: Application, name: str) -> bool:
+    """Remove the schedule that has this very id: what was submitted can be canceled."""
+    try:
+        schedule_id = await application.schedules.resolve(name)
+    except ScheduleNotFound:
+        return False
+    if schedule_id != name.lower():
+        return False
+    await application.schedules.remove(schedule_id, by=session.person())
+    terminal.echo(f"{schedule_id} removed\n")
+    return True
 
 
 async def _ended(application: Application, run: Run) -> Run:

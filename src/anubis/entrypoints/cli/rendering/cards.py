@@ -35,9 +35,9 @@ def status(
         ("descriptor", f"sha256 {run.descriptor_sha[:12]}"),
         *environment,
     ]
-    parts = [*_head(run, now, width), "", *_facts(facts, width), ""]
+    parts = [*_head(run, now, width), "", *fact_lines(facts, width), ""]
     parts += [*_story(events, width), "", *_next(run, Hints.STATUS, width)]
-    return _page(parts)
+    return page(parts)
 
 
 def results(
@@ -60,7 +60,7 @@ def results(
         parts += ["  no metrics were reported", ""]
     if tail and not _last_lines(run):
         parts += [output.excerpt(tail).rstrip("\n"), ""]
-    return _page([*parts, *_next(run, Hints.RESULTS, width)])
+    return page([*parts, *_next(run, Hints.RESULTS, width)])
 
 
 def event_line(event: Event) -> str:
@@ -130,7 +130,8 @@ def _warnings(warnings: Sequence[Event], width: int | None) -> list[str]:
     ]
 
 
-def _facts(facts: Sequence[tuple[str, str]], width: int | None) -> list[str]:
+def fact_lines(facts: Sequence[tuple[str, str]], width: int | None) -> list[str]:
+    """Names and values below each other; a fact without a value is left out."""
     return [
         line
         for name, value in facts
@@ -165,7 +166,7 @@ def _when(at: datetime | None, now: datetime) -> str:
     return "" if at is None else f"{text.moment(at)} ({text.age(at, now)})"
 
 
-def _page(parts: Sequence[str]) -> str:
+def page(parts: Sequence[str]) -> str:
     """Join the parts, with never more than one empty line in a row."""
     lines: list[str] = []
     for part in parts:

@@ -79,6 +79,17 @@ def age(at: datetime, now: datetime) -> str:
     return f"{int(seconds // 86_400)} d ago"
 
 
+def until(at: datetime, now: datetime) -> str:
+    """``now``, ``in 30 s``, ``in 5 min``, ``in 3 h``, ``in 2 d``."""
+    seconds = (at - now).total_seconds()
+    if seconds < 1:
+        return "now"
+    for limit, size_, unit in ((120, 1, "s"), (7200, 60, "min"), (172_800, 3600, "h")):
+        if seconds < limit:
+            return f"in {int(seconds // size_)} {unit}"
+    return f"in {int(seconds // 86_400)} d"
+
+
 def printable(text: str) -> str:
     """Text without anything that moves a cursor or changes a colour, which programs may write."""
     return "".join(_safe(character) for character in text.expandtabs(4))
