@@ -99,7 +99,14 @@ class Admission:
         )
 
     async def _under_way(self, carried: Sequence[Run]) -> Sequence[Run]:
-        """Ours, also those that have not been moved yet, and what others carry."""
-        ours = {run.id for run in carried}
+        """Ours, also those that have not been moved yet, and what others carry.
+
+        Counting is cheap and reading is not: only if the store has more than ours, we read them.
+        """
+        counts = await self._store.counts()
+        ours = sum(run.state in UNDER_WAY for run in carried)
+        if sum(counts.get(state, 0) for state in UNDER_WAY) <= ours:
+            return carried
+        known = {run.id for run in carried}
         stored = await self._store.page(RunQuery(states=UNDER_WAY, limit=MOST_UNDER_WAY))
-        return [*carried, *(run for run in stored if run.id not in ours)]
+        return [*carried, *(run for run in stored if run.id not in known)]
