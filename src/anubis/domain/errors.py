@@ -13,12 +13,14 @@ AnubisError
 │   └── TooMuch           a limit of the installation is reached: fewer, or later
 ├── TemporaryError        trying again later may work                          (exit 3)
 │   ├── StoreUnavailable  the store did not answer
-│   └── EngineUnavailable the engine did not answer
+│   ├── EngineUnavailable the engine did not answer
+│   └── ServiceUnavailable the service that was asked did not answer
 └── PermanentError        trying again will not help                           (exit 3)
     ├── LeaseLost         another worker has the run now: drop it, touch nothing
     ├── IllegalMove       the table of moves forbids this step: a defect of ours
     ├── StoreUnusable     the store is damaged or written by a newer version
-    └── StartFailed       the engine could not start the program, and says why
+    ├── StartFailed       the engine could not start the program, and says why
+    └── UnexpectedAnswer  the service answered something that we do not understand
 """
 
 from __future__ import annotations
@@ -98,6 +100,10 @@ class EngineUnavailable(TemporaryError):
     """The engine did not answer."""
 
 
+class ServiceUnavailable(TemporaryError):
+    """The service that was asked did not answer; the message names it and says what to do."""
+
+
 class PermanentError(AnubisError):
     """Trying again will not help."""
 
@@ -116,3 +122,9 @@ class StoreUnusable(PermanentError):
 
 class StartFailed(PermanentError):
     """The engine could not start the program; the message says why."""
+
+
+class UnexpectedAnswer(PermanentError):
+    """The service answered something that we do not understand: often another program's port, or
+    another version of Anubis.
+    """

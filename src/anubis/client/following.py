@@ -1,0 +1,50 @@
+"""The output of a run as a stream, taken up where it broke: lines have numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncGenerator
+
+from anubis.client import calling, parsing
+from anubis.client.calling import Call, decoded, segment
+from anubis.client.fields import Fields
+from anubis.client.retrying import BackOff
+from anubis.client.transport import Setback, Transport
+from anubis.domain.logline import LogLine
+from anubis.domain.run import RunId
+from anubis.ports.log_store import LogQuery
+
+NDJSON = "application/x-ndjson"
+
+
+async def lines(
+    transport: Transport, run_id: RunId, query: LogQuery
+) -> AsyncGenerator[LogLine, None]:
+    """The lines of a run that match, one by one."""
+    back_off: BackOff | None = None
+    last = 0
+    while True:
+        try:
+            async with transport.stream(_call(run_id, query)) as response:
+                back_off = None
+                async for text in response.aiter_lines():
+                    line = parsing.line(Fields(decoded(text), "line"))
+                    last = line.number
+                    yield line
+        except Setback as setback:
+            back_off = back_off or BackOff(transport.policy, transport.clock)
+            if not await back_off.rest(setback.wait):
+                raise setback.error from setback.__cause__
+        else:
+            return
+        if last:  # what is left of the end that was asked for, is all that comes after
+            query = dataclasses.replace(query, after=last, tail=None)
+
+
+def _call(run_id: RunId, query: LogQuery) -> Call:
+    asked = [
+        *(("unit", calling.plain(unit)) for unit in query.units),
+        *(("stream", stream.value) for stream in query.streams),
+        *calling.query(contains=query.contains or None, after=query.after, tail=query.tail),
+    ]
+    return Call(path=f"/runs/{segment(run_id)}/logs", query=asked, headers={"Accept": NDJSON})
