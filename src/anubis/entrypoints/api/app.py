@@ -18,6 +18,7 @@ from anubis.entrypoints.api.figures import Figures
 from anubis.entrypoints.api.gate import Gate
 from anubis.entrypoints.api.identifying import Identify
 from anubis.entrypoints.api.operations.recent import Recent
+from anubis.entrypoints.api.resources import documentation
 from anubis.entrypoints.api.sizes import SizeLimit
 
 SMALLEST_GZIP = 1024
@@ -44,6 +45,8 @@ def create(service: Service) -> FastAPI:
     for router in (*resources.ROUTERS, *operations.ROUTERS):
         app.include_router(router)
     app.include_router(legacy.router)
+    app.router.default = legacy.elsewhere(app.router.default)
+    documentation.install(app)
     # The last one added is the outermost.
     app.add_middleware(GZipMiddleware, minimum_size=SMALLEST_GZIP, compresslevel=GZIP_LEVEL)
     app.add_middleware(SizeLimit)

@@ -1,7 +1,14 @@
-"""The wire of the original clients, over the same application calls as ``resources``."""
+"""The wire of the original clients, over the same application calls as ``resources``.
+
+``routes`` lists them. Inwards: ``forms`` and ``reading`` take in what clients send, ``submitting``
+and ``canceling`` do it, ``keeping`` remembers who asked. Outwards: ``finding`` says what an id
+names, ``telling`` tells its story in the original's ``words``, ``paging`` from where a client
+stopped, ``envelopes`` in its shapes. ``tool`` is the client that we serve.
+"""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from anubis.entrypoints.api.legacy.pages import elsewhere
+from anubis.entrypoints.api.legacy.routes import router
 
-router = APIRouter()
+__all__ = ["elsewhere", "router"]
