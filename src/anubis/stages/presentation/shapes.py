@@ -173,6 +173,7 @@ class ScheduleShape(TypedDict):
     catch_up: str
     engine: str
     priority: int
+    descriptor_sha: str
     submitter: str
     created_at: str
     paused_at: str | None
@@ -368,6 +369,7 @@ def schedule_shape(schedule: Schedule) -> ScheduleShape:
         catch_up=schedule.catch_up.value,
         engine=schedule.engine,
         priority=schedule.priority,
+        descriptor_sha=schedule.descriptor_sha,
         submitter=schedule.submitter,
         created_at=iso(schedule.created_at),
         paused_at=_maybe(schedule.paused_at),

@@ -1,0 +1,68 @@
+"""Check descriptors before they are submitted."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from anubis.domain.errors import DescriptorInvalid
+from anubis.entrypoints.api.resources import documentation as docs
+from anubis.entrypoints.api.resources import examples, submissions
+from anubis.entrypoints.api.resources.answering import JSON, Json
+from anubis.entrypoints.api.resources.models import descriptors, runs
+from anubis.entrypoints.api.resources.parameters import Here, Viewer
+from anubis.stages.descriptor.schema import json_schema
+from anubis.stages.presentation import shapes
+
+router = APIRouter(prefix=docs.PREFIX, tags=["descriptors"])
+
+
+@router.post(
+    "/descriptors/validate",
+    operation_id="validateDescriptor",
+    summary="Check a descriptor",
+    responses=docs.answer(
+        descriptors.Verdict, {"valid": True, "problems": [examples.WARNING]}, "What we think of it."
+    ),
+    openapi_extra=docs.descriptor_body(),
+)
+async def validate(
+    request: Request, here: Here, _: Viewer, options: Annotated[runs.SubmissionOptions, Query()]
+) -> Response:
+    """Nothing is stored. All problems are told at once, each with its place, what was found and
+    what was expected; a valid descriptor may have warnings.
+    """
+    given = await submissions.read(request, options)
+    try:
+        # In a thread: a descriptor may be large, and others wait.
+        parsed = await asyncio.to_thread(here.application.validate, given.document)
+    except DescriptorInvalid as error:
+        return Json({"valid": False, "problems": [_shape(problem) for problem in error.problems]})
+    return Json({"valid": True, "problems": [_shape(problem) for problem in parsed.warnings]})
+
+
+_shape = shapes.problem_shape
+
+
+@router.get(
+    "/descriptors/schema",
+    operation_id="getDescriptorSchema",
+    summary="Get the JSON Schema of descriptors",
+    responses={
+        200: {
+            "description": "A JSON Schema of draft 2020-12.",
+            "content": {
+                JSON: {
+                    "schema": {"type": "object"},
+                    "example": {"title": "Anubis descriptor", "type": "object"},
+                }
+            },
+        }
+    },
+)
+async def get_schema(_: Viewer) -> Response:
+    """For editors that complete and check while one writes."""
+    return Json(json_schema())

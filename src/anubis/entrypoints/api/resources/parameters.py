@@ -1,0 +1,63 @@
+"""What routes ask for: the service, who asks, and which run is meant."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Header, Path, Request
+from pydantic import StringConstraints
+
+from anubis.bootstrap.service import Service
+from anubis.domain.access import Principal, Role
+from anubis.domain.run import RunId
+from anubis.entrypoints.api import access
+from anubis.entrypoints.api.resources.models.kinds import LARGEST
+
+
+async def here(request: Request) -> Service:
+    """The service. Asynchronous, or FastAPI would ask for it in a thread."""
+    return access.service(request)
+
+
+Here = Annotated[Service, Depends(here)]
+Viewer = Annotated[Principal, Depends(access.needs(Role.VIEWER))]
+Submitter = Annotated[Principal, Depends(access.needs(Role.SUBMITTER))]
+
+Reference = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=64),
+    Path(description="A run: its id, the unique start of one, or `last`.", examples=["last"]),
+]
+
+IdempotencyKey = Annotated[
+    Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,255}$")] | None,
+    Header(
+        description="Chosen by you for this submission: sent again with the same descriptor, it "
+        "gives the run that there is already (200) instead of making a second one.",
+        examples=["nightly-2024-05-17"],
+    ),
+]
+
+LastEventId = Annotated[
+    Annotated[str, StringConstraints(pattern=r"^[0-9]{0,19}$")] | None,
+    Header(
+        alias="Last-Event-ID",
+        description="The `id` of the last event you have seen; browsers send it by themselves.",
+        examples=["0"],
+    ),
+]
+
+
+async def meant(ref: Reference, here: Here, _: Viewer) -> RunId:
+    """The run that a reference means. Raises RunNotFound or RunAmbiguous."""
+    return await here.application.store.resolve(ref)
+
+
+Meant = Annotated[RunId, Depends(meant)]
+
+
+def place(last_event_id: str | None, after: int | None) -> int | None:
+    """Where a stream goes on."""
+    if last_event_id:
+        return min(int(last_event_id), LARGEST)
+    return after

@@ -1,0 +1,59 @@
+"""A service in memory, for tests of routes. Nothing carries its runs: they stay where they are."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from anubis.adapters.access_store.memory import MemoryAccessStore
+from anubis.adapters.action_store.memory import MemoryActionStore
+from anubis.adapters.engine.process.capabilities import PROCESS
+from anubis.adapters.event_bus.in_process import InProcessBus
+from anubis.adapters.log_store.memory import MemoryLogStore
+from anubis.adapters.run_store.memory import MemoryRunStore
+from anubis.adapters.schedule_store.memory import MemoryScheduleStore
+from anubis.adapters.script_store.memory import MemoryScriptStore
+from anubis.adapters.series_store.memory import MemorySeriesStore
+from anubis.bootstrap.local import LocalApplication
+from anubis.bootstrap.service import Service
+from anubis.ports.clock import Clock
+from anubis.runtime.broadcasting import Broadcaster
+from anubis.settings.model import Settings
+
+
+def a_service(home: Path, clock: Clock, *, requires_tokens: bool = False) -> Service:
+    """A service of a home that need not exist. What a test wants otherwise, it replaces."""
+    settings = Settings(home=home)
+    store = MemoryRunStore()
+
+    async def wake() -> None:
+        broadcaster.wake()
+
+    application = LocalApplication(
+        settings=settings,
+        clock=clock,
+        store=store,
+        schedule_store=MemoryScheduleStore(),
+        logs=MemoryLogStore(),
+        series=MemorySeriesStore(),
+        engines={"process": PROCESS},
+        wake_runtime=wake,
+    )
+    broadcaster = Broadcaster(store, clock, InProcessBus(), reason=application.waiting)
+    return Service(
+        application=application,
+        access=MemoryAccessStore(),
+        actions=MemoryActionStore(),
+        scripts=MemoryScriptStore(),
+        settings=settings,
+        requires_tokens=requires_tokens,
+        broadcaster=broadcaster,
+        started_at=clock.now(),
+    )
+
+
+def with_settings(service: Service, **changes: object) -> Service:
+    """The same service, told otherwise."""
+    settings = dataclasses.replace(service.settings, **changes)  # type: ignore[arg-type]
+    application = dataclasses.replace(service.application, settings=settings)
+    return dataclasses.replace(service, settings=settings, application=application)
