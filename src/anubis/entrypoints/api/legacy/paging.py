@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import string
 import uuid
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -77,12 +78,15 @@ def after(since: str) -> tuple[int, str]:
     A text that is no key has a place among them too: the one it has in the dictionary.
     """
     text = unquoted(since)
-    time, colon, name = text.partition(":")
-    if not (time.isascii() and time.isdigit()):
-        return (0, "") if text < "0" else (10**_DIGITS, "")
-    if len(time) > _DIGITS:  # a colon sorts after every digit
-        return int(time[:_DIGITS]), ""
-    return int(time.ljust(_DIGITS, "0")), name if colon and len(time) == _DIGITS else ""
+    rest = text[:_DIGITS].lstrip(string.digits) + text[_DIGITS:]
+    digits = text.removesuffix(rest)
+    if len(digits) == _DIGITS and rest.startswith(":"):
+        return int(digits), rest[1:]
+    # What follows in the place of a digit, or of the colon, sorts before or after all of them.
+    last = "9" if len(digits) < _DIGITS else ":"
+    if rest[:1] > last:
+        return int(digits.ljust(_DIGITS, "9")) + 1, ""
+    return int(digits.ljust(_DIGITS, "0")), ""
 
 
 def unquoted(since: str) -> str:
