@@ -107,9 +107,14 @@ class LocalApplication:
 
         return await waiting.sentences(runs, self.store, lambda: self.capacities)
 
+    async def known_as(self, person: str) -> str:
+        """Their own."""
+        return person
+
     def watch(self, run_id: RunId) -> AsyncIterator[Snapshot]:
         """Follow a run to its end. A runtime that was killed is started again."""
-        return watching.watch(run_id, self.store, self.clock, self.wake_runtime)
+        care, why = self.wake_runtime, self.waiting
+        return watching.watch(run_id, self.store, self.clock, care=care, why=why)
 
     async def cancel(self, run_id: RunId, *, by: str) -> Run:
         """Ask for a run to be stopped. Raises NotPossible if it has ended."""

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from anubis.bootstrap.application import Application
 from anubis.domain.errors import NotPossible
-from anubis.domain.run import Run, RunId
+from anubis.domain.run import BEFORE_START, Run, RunId
 from anubis.entrypoints.cli import exits, session, showing, terminal, views
 from anubis.entrypoints.cli.rendering import output, states
 from anubis.entrypoints.cli.views import View
@@ -65,7 +65,7 @@ async def follow(
             if interrupts.take() and await react():
                 return None
             if not upcoming.done():
-                await _tick(application, run_id, view)
+                await _tick(application, run_id, view, run)
                 continue
             snapshot = upcoming.result()
             if snapshot is None:
@@ -86,9 +86,14 @@ def _next(snapshots: AsyncIterator[Snapshot]) -> asyncio.Future[Snapshot | None]
     return asyncio.ensure_future(anext(snapshots, None))
 
 
-async def _tick(application: Application, run_id: RunId, view: View) -> None:
-    if view.beat is not None:
-        view.tick(await newest_line(application, run_id), application.clock.now())
+async def _tick(application: Application, run_id: RunId, view: View, run: Run | None) -> None:
+    if view.beat is None:
+        return
+    if run is not None and run.state in BEFORE_START:
+        line = await application.waiting(run)
+    else:
+        line = await newest_line(application, run_id)
+    view.tick(line, application.clock.now())
 
 
 async def newest_line(application: Application, run_id: RunId) -> str:

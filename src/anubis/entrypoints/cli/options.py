@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from anubis.domain.demand import HIGHEST_PRIORITY, LOWEST_PRIORITY
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -29,6 +31,13 @@ def engine(command: Command) -> Command:
     """--engine, stronger than the descriptor."""
     text = "Run on this engine, whatever the descriptor says."
     return click.option("--engine", metavar="NAME", help=text)(command)
+
+
+def priority(command: Command) -> Command:
+    """--priority, stronger than the descriptor."""
+    text = "Leave the queue before runs with a lower number, whatever the descriptor says."
+    kind = click.IntRange(LOWEST_PRIORITY, HIGHEST_PRIORITY)
+    return click.option("--priority", metavar="N", type=kind, help=text)(command)
 
 
 def descriptor_argument(command: Command) -> Command:

@@ -34,12 +34,14 @@ async def status(application: Application, run: Run, *, as_json: bool) -> None:
         return
     events = await application.store.events(run.id, limit=_MANY_EVENTS)
     facts = environments.facts(await application.store.fingerprint(run.id))
-    terminal.echo(cards.status(run, events, application.clock.now(), facts, terminal.width()))
+    now, why = application.clock.now(), await application.waiting(run)
+    terminal.echo(cards.status(run, events, now, facts, terminal.width(), waiting_for=why))
 
 
 async def _as_json(application: Application, run: Run) -> None:
     events = await application.store.events(run.id, limit=_MANY_EVENTS)
     summaries = await application.store.summaries(run.id)
-    snapshot = shapes.snapshot(run, events, summaries, application.clock.now())
+    now, why = application.clock.now(), await application.waiting(run)
+    snapshot = shapes.snapshot(run, events, summaries, now, waiting_for=why)
     fingerprint = await application.store.fingerprint(run.id)
     terminal.echo(shapes.line(shapes.status_shape(snapshot, fingerprint)))

@@ -38,7 +38,7 @@ class View(Protocol):
         ...
 
     def tick(self, last_line: str, now: datetime) -> None:
-        """Time passed; ``last_line`` is the newest line of output."""
+        """Time passed; ``last_line`` is the newest line of output, or why the run waits."""
         ...
 
     def notice(self, text: str) -> None:
@@ -73,7 +73,13 @@ class JsonView(SilentView):
 
     def show(self, snapshot: Snapshot, now: datetime) -> None:
         """Print what is new."""
-        shape = shapes.snapshot(snapshot.run, snapshot.events, snapshot.summaries, now)
+        shape = shapes.snapshot(
+            snapshot.run,
+            snapshot.events,
+            snapshot.summaries,
+            now,
+            waiting_for=snapshot.waiting_for,
+        )
         terminal.echo(shapes.line(shape))
         terminal.flush()
 
@@ -89,7 +95,9 @@ class LineView(SilentView):
 
     def show(self, snapshot: Snapshot, now: datetime) -> None:
         """Print what is new."""
-        for line in self._story.lines(snapshot.events, snapshot.summaries, now):
+        happened = self._story.lines(snapshot.events, snapshot.summaries, now)
+        waiting = self._story.waiting(snapshot.waiting_for, now)
+        for line in (*happened, *waiting):
             terminal.echo(line + "\n")
         terminal.flush()
 
@@ -132,6 +140,7 @@ class LiveView:
         self._snapshot = snapshot
         if snapshot.events:
             self._happened = snapshot.events[-1].message
+        self._happened = snapshot.waiting_for or self._happened
         self._trends.add(snapshot.summaries)
         if self._drawn_at is None or now - self._drawn_at >= SHORTEST:
             self._draw(now)

@@ -208,11 +208,16 @@ def line(value: object) -> str:
 
 
 def snapshot(
-    run: Run, events: Sequence[Event], summaries: Sequence[Summary], now: datetime
+    run: Run,
+    events: Sequence[Event],
+    summaries: Sequence[Summary],
+    now: datetime,
+    *,
+    waiting_for: str = "",
 ) -> SnapshotShape:
     """A run and what belongs to it."""
     return SnapshotShape(
-        run=run_shape(run, now),
+        run=run_shape(run, now, waiting_for),
         events=[event_shape(event) for event in events],
         metrics=[metric_shape(summary) for summary in summaries],
     )

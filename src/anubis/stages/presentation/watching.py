@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from anubis.domain.event import Event
 from anubis.domain.metric import Summary
-from anubis.domain.run import Run, RunId
+from anubis.domain.run import Run, RunId, RunState
 from anubis.ports.clock import Clock
 from anubis.ports.run_store import RunStore
 
@@ -30,12 +30,21 @@ class Snapshot:
     run: Run
     events: Sequence[Event]
     summaries: Sequence[Summary]
+    waiting_for: str = ""  #: why a run in the queue has not started
 
 
 async def watch(
-    run_id: RunId, store: RunStore, clock: Clock, care: Callable[[], Awaitable[None]]
+    run_id: RunId,
+    store: RunStore,
+    clock: Clock,
+    *,
+    care: Callable[[], Awaitable[None]],
+    why: Callable[[Run], Awaitable[str]],
 ) -> AsyncIterator[Snapshot]:
-    """Yield at once, then at every change; end after the snapshot of the terminal state."""
+    """Yield at once, then at every change; end after the snapshot of the terminal state.
+
+    ``why`` says why a run waits; it is asked once a run is in the queue.
+    """
     token, version, last_event, looks = None, 0, 0, 0
     cared_at = clock.monotonic()
     while True:
@@ -47,7 +56,8 @@ async def watch(
                 events = await store.events(run_id, after=last_event)
                 last_event = events[-1].number if events else last_event
                 summaries = await store.summaries(run_id)
-                yield Snapshot(run=run, events=events, summaries=summaries)
+                waits = await why(run) if run.state is RunState.QUEUED else ""
+                yield Snapshot(run=run, events=events, summaries=summaries, waiting_for=waits)
             if run.state.is_terminal:
                 return
         looks += 1

@@ -67,7 +67,7 @@ def list_command(
             limit=limit,
         )
         runs = await application.store.page(query)
-        _print(application, runs, ids=ids, as_json=as_json)
+        await _print(application, runs, ids=ids, as_json=as_json)
 
     session.read(opener, work)
 
@@ -82,14 +82,18 @@ async def _family(application: Application, name: str | None) -> str | None:
         return name
 
 
-def _print(application: Application, runs: Sequence[Run], *, ids: bool, as_json: bool) -> None:
-    now = application.clock.now()
-    if as_json:
-        terminal.echo(shapes.line({"runs": [shapes.run_shape(run, now) for run in runs]}))
-    elif ids:
+async def _print(
+    application: Application, runs: Sequence[Run], *, ids: bool, as_json: bool
+) -> None:
+    if ids:
         terminal.echo("".join(f"{run.id}\n" for run in runs))
+        return
+    now, why = application.clock.now(), await application.waitings(runs)
+    if as_json:
+        shown = [shapes.run_shape(run, now, why.get(run.id, "")) for run in runs]
+        terminal.echo(shapes.line({"runs": shown}))
     else:
-        terminal.echo(listings.runs_table(runs, now, width=terminal.width()))
+        terminal.echo(listings.runs_table(runs, now, why, width=terminal.width()))
 
 
 @click.command("history")
@@ -105,7 +109,7 @@ def history_command(opener: session.Opener | None, limit: int, as_json: bool) ->
     async def work(application: Application) -> None:
         runs = await _submissions(application, session.person(), limit)
         if as_json:
-            _print(application, runs, ids=False, as_json=True)
+            await _print(application, runs, ids=False, as_json=True)
             return
         for run in runs:
             document = await application.store.document(run.id)

@@ -32,9 +32,16 @@ UPCOMING = 3
 @click.command("run")
 @options.descriptor_argument
 @options.engine
+@options.priority
 @options.as_json
 @click.pass_obj
-def run_command(opener: session.Opener | None, file: str, engine: str | None, as_json: bool) -> int:
+def run_command(
+    opener: session.Opener | None,
+    file: str,
+    engine: str | None,
+    priority: int | None,
+    as_json: bool,
+) -> int:
     """Run a benchmark, show it live and print its results.
 
     FILE is a descriptor, '-' for standard input, or a run to repeat.
@@ -44,13 +51,18 @@ def run_command(opener: session.Opener | None, file: str, engine: str | None, as
     'anubis watch' finds it again. The exit code tells how the run ended. A schedule in the
     descriptor is passed over: the benchmark runs once, now.
     """
-    return session.call(opener, lambda app: _run(app, file, engine, as_json=as_json))
 
-
-async def _run(application: Application, file: str, engine: str | None, *, as_json: bool) -> int:
-    async with following.Interrupts() as interrupts:
+    async def work(application: Application) -> int:
         document = (await documents.find(application, file)).document
-        submitted = await application.submit(_submission(document, engine, now=True))
+        submission = _submission(document, engine, priority, now=True)
+        return await _run(application, submission, as_json=as_json)
+
+    return session.call(opener, work)
+
+
+async def _run(application: Application, submission: Submission, *, as_json: bool) -> int:
+    async with following.Interrupts() as interrupts:
+        submitted = await application.submit(submission)
         _warn(submitted.warnings)
         run = submitted.run
         view = views.SilentView() if as_json else views.choose("Ctrl-C cancels the run")
@@ -67,6 +79,7 @@ async def _run(application: Application, file: str, engine: str | None, *, as_js
 @click.command("submit")
 @options.descriptor_argument
 @options.engine
+@options.priority
 @click.option("--watch", is_flag=True, help="Then follow the run until it ends.")
 @click.option("--status", is_flag=True, hidden=True, help="Then show where the run stands.")
 @options.as_json
@@ -75,6 +88,7 @@ def submit_command(
     opener: session.Opener | None,
     file: str,
     engine: str | None,
+    priority: int | None,
     watch: bool,
     status: bool,
     as_json: bool,
@@ -90,7 +104,7 @@ def submit_command(
 
     async def work(application: Application) -> int:
         found = await documents.find(application, file)
-        submission = _submission(found.document, engine, now=found.is_repeat)
+        submission = _submission(found.document, engine, priority, now=found.is_repeat)
         if not found.is_repeat and _recurs(application, found.document):
             return await _schedule(application, submission, watch=watch, as_json=as_json)
         submitted = await application.submit(submission)
@@ -112,12 +126,15 @@ def _receipt(run: Run, application: Application, *, as_json: bool) -> str:
     return f"{run.id}\n"
 
 
-def _submission(document: Document, engine: str | None, *, now: bool) -> Submission:
+def _submission(
+    document: Document, engine: str | None, priority: int | None, *, now: bool
+) -> Submission:
     return Submission(
         document=document,
         submitter=session.person(),
         environment=os.environ,
         engine=engine,
+        priority=priority,
         wants_it_now=now,
     )
 

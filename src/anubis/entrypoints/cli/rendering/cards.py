@@ -21,11 +21,14 @@ def status(
     now: datetime,
     environment: Sequence[tuple[str, str]] = (),
     width: int | None = None,
+    *,
+    waiting_for: str = "",
 ) -> str:
-    """Where a run stands, its facts, the environment it has or had, and its story."""
+    """Where a run stands and why it waits, its facts, its environment, and its story."""
     facts = [
         ("run", run.id),
         ("engine", run.engine),
+        ("priority", f"{run.priority}" if run.priority else ""),
         ("submitted", _when(run.submitted_at, now) + f" by {run.submitter}"),
         ("started", _when(run.started_at, now)),
         ("ended", _when(run.ended_at, now)),
@@ -35,7 +38,14 @@ def status(
         ("descriptor", f"sha256 {run.descriptor_sha[:12]}"),
         *environment,
     ]
-    parts = [*_head(run, now, width), "", *fact_lines(facts, width), ""]
+    why = text.hanging(text.printable(waiting_for), width, after="  ", indent="  ")
+    parts = [
+        *_head(run, now, width),
+        *(why if waiting_for else []),
+        "",
+        *fact_lines(facts, width),
+        "",
+    ]
     parts += [*_story(events, width), "", *_next(run, Hints.STATUS, width)]
     return page(parts)
 

@@ -89,13 +89,21 @@ def _kept(columns: Sequence[Column], widths: Sequence[int], room: int) -> list[i
 
 
 def _squeezed(columns: Sequence[Column], widths: Sequence[int], room: int) -> list[int]:
-    """Take what is missing from the columns that shorten, and leave each one cell at least."""
+    """Take what is missing from the columns that shorten: first as much as leaves each readable,
+    then what is needed, down to one cell.
+    """
     squeezed = list(widths)
-    for index, column in enumerate(columns):
-        if column.shortens_to is not None:
-            excess = max(0, _total(squeezed) - room)
-            squeezed[index] = max(1, squeezed[index] - excess)
+    shortening = [index for index, column in enumerate(columns) if column.shortens_to is not None]
+    for index in shortening:
+        _squeeze(squeezed, index, least=columns[index].shortens_to or 1, room=room)
+    for index in shortening:
+        _squeeze(squeezed, index, least=1, room=room)
     return squeezed
+
+
+def _squeeze(widths: list[int], index: int, *, least: int, room: int) -> None:
+    excess = max(0, _total(widths) - room)
+    widths[index] = max(min(least, widths[index]), widths[index] - excess)
 
 
 def _shortened(line: Row, columns: Sequence[Column], widths: Sequence[int]) -> Row:

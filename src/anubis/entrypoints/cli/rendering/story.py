@@ -19,12 +19,20 @@ class Story:
     def __init__(self) -> None:
         self._told_at: datetime | None = None
         self._told = ""
+        self._why = ""
 
     def lines(
         self, events: Sequence[Event], summaries: Sequence[Summary], now: datetime
     ) -> list[str]:
         """What is new, oldest first."""
         return [cards.event_line(event) for event in events] + self._values(summaries, now)
+
+    def waiting(self, why: str, now: datetime) -> list[str]:
+        """Why the run waits, if that is something new."""
+        if not why or why == self._why:
+            return []
+        self._why = why
+        return [f"{now.astimezone():%H:%M:%S}  waiting    {text.printable(why)}"]
 
     def _values(self, summaries: Sequence[Summary], now: datetime) -> list[str]:
         values = newest_values(summaries)
