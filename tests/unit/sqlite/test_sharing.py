@@ -56,10 +56,10 @@ async def test_changes_of_all_stores_go_through_one_thread(tmp_path: pathlib.Pat
             actions.add(builders.a_submission()),
             runs.add(builders.a_run(), builders.a_document(), builders.PLAN, ""),
         )
-        assert await schedules.get(builders.a_schedule().id)
+        assert await schedules.get(builders.a_schedule().id) == builders.a_schedule()
         assert len(await access.audit()) == 1
         assert await actions.get(builders.a_submission().id)
-        assert await runs.get(builders.a_run_id())
+        assert await runs.get(builders.a_run_id()) == builders.a_run()
 
 
 async def test_a_token_that_is_used_all_the_time_is_written_once_a_minute(
