@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import dataclasses
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 
 from anubis.adapters.access_store.sqlite import SqliteAccessStore
@@ -47,6 +47,7 @@ class Service:
     broadcaster: Broadcaster  #: tells watchers that the store has news
     started_at: datetime
     pulse: Pulse = dataclasses.field(default_factory=Pulse)
+    leases: Callable[[], int] = lambda: 0  #: how many runs we hold
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,14 +91,16 @@ _NO_ADMIN = """\
 
 
 def _service(settings: Settings, kept: Stores, carried: Carrying, door: Door) -> Service:
-    broadcaster = Broadcaster(kept.runs, carried.clock, InProcessBus())
+    bus = InProcessBus()
 
     async def wake() -> None:
         carried.bus.wake()
         broadcaster.wake()
 
+    application = embedded.over(kept, settings, wake)
+    broadcaster = Broadcaster(kept.runs, carried.clock, bus, reason=application.waiting)
     return Service(
-        application=embedded.over(kept, settings, wake),
+        application=application,
         access=SqliteAccessStore(kept.database),
         actions=SqliteActionStore(kept.database),
         scripts=kept.scripts,
@@ -105,6 +108,7 @@ def _service(settings: Settings, kept: Stores, carried: Carrying, door: Door) ->
         requires_tokens=door.requires_tokens,
         broadcaster=broadcaster,
         started_at=carried.clock.now(),
+        leases=lambda: carried.worker.leases,
     )
 
 

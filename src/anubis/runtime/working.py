@@ -69,6 +69,11 @@ class Worker:
         """Whether no run is in hand."""
         return not self._in_hand
 
+    @property
+    def leases(self) -> int:
+        """How many runs are in hand."""
+        return len(self._in_hand)
+
     async def begin(self) -> None:
         """Take back what an earlier life of this worker held, and take up what is under way."""
         await self._shop.store.release_all(self._shop.worker)

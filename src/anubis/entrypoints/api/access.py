@@ -15,6 +15,9 @@ from anubis.bootstrap.service import Service
 from anubis.domain.access import AuditEntry, Principal, Role
 from anubis.domain.errors import NotAllowed
 
+LONGEST_TARGET = 200
+"""Characters of a path that are put on record: it is the asker's choice."""
+
 
 def service(request: Request) -> Service:
     """The service that answers this request."""
@@ -37,8 +40,9 @@ def needs(role: Role) -> Callable[[Request], Awaitable[Principal]]:
         who = await principal(request)
         if not who.role.includes(role):
             text = f"this needs the role {role}; your token has {who.role}"
-            action = f"{request.method} {request.url.path}"
-            await note(request, action, allowed=False, detail=text)
+            action = f"{request.method} {request.scope['route'].path}"
+            target = request.url.path[:LONGEST_TARGET]
+            await note(request, action, target, allowed=False, detail=text)
             raise NotAllowed(text)
         return who
 

@@ -36,7 +36,7 @@ class Gate:
         if not self._requires_tokens and not is_loopback(_name(host)):
             return 421, f"Host: found {host!r}, expected localhost or a loopback address"
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and origin.partition("://")[2].lower() != host.lower():
             return 403, "requests of web pages from elsewhere are refused (Origin)"
         return None
 

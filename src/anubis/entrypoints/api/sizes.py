@@ -1,7 +1,6 @@
 """How large the body of a request may be.
 
-By its announced length where there is one, and while it streams in any case. A route that takes
-more says so with ``LIMITS``.
+By its announced length where there is one, and while it streams in any case.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from anubis.entrypoints.api import problems
 LARGEST_BODY = 16 * 1024**2
 """Bytes. A thousand times a long descriptor."""
 
-LARGER: Mapping[str, int] = {"/api/job": 256 * 1024**2}
-"""Prefixes of paths that take more: uploads of script archives."""
+LARGER: Mapping[str, int] = {"/api/job/descriptor": 256 * 1024**2}
+"""Paths that take more: the original clients send the archive of their scripts there."""
 
 
 class SizeLimit:
@@ -53,8 +52,7 @@ class SizeLimit:
 
 def limit_of(path: str) -> int:
     """Bytes that a request for this path may bring."""
-    larger = (limit for prefix, limit in LARGER.items() if path.startswith(prefix))
-    return next(larger, LARGEST_BODY)
+    return LARGER.get(path, LARGEST_BODY)
 
 
 def _text(limit: int) -> str:

@@ -83,5 +83,5 @@ def _labels(measured: Measured) -> Mapping[str, str]:
 
 def legal_label(name: str) -> str:
     """The nearest name that Prometheus accepts. Two underscores in front are its own."""
-    legal = _ILLEGAL.sub("_", name) or "label"
-    return f"label_{legal}" if legal[0].isdigit() or legal.startswith("__") else legal
+    legal = _ILLEGAL.sub("_", name)
+    return legal if legal[:1].isalpha() else f"label_{legal}"

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import os
+import resource
 import select
 import socket
 import sys
@@ -48,6 +49,8 @@ class ZygoteLink:
         self._input = b""
         self._answers: dict[str, asyncio.Future[str]] = {}
         self._serves: set[RunId] = set()
+        # What programs get: a service raises its own limit for its connections later.
+        self._most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
 
     @property
     def process(self) -> int:
@@ -114,6 +117,8 @@ class ZygoteLink:
         try:
             with theirs:
                 self._process = _spawn(argv, theirs.fileno(), self._log)
+                # Before it is asked for a shim, so that all of them inherit it.
+                resource.prlimit(self._process, resource.RLIMIT_NOFILE, self._most_files)
         except OSError:
             ours.close()
             raise

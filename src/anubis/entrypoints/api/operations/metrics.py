@@ -17,7 +17,11 @@ from anubis.domain.run import RunState
 from anubis.entrypoints.api import access
 from anubis.entrypoints.api.figures import Figures
 from anubis.entrypoints.api.operations.recent import Recent
+from anubis.ports.schedule_store import ScheduleQuery
 from anubis.stages.presentation import exposition
+
+MOST_SCHEDULES = 1_000
+"""Counted; a bound for what a scrape reads."""
 
 WAITING = (RunState.SUBMITTED, RunState.FETCHING, RunState.QUEUED)
 
@@ -32,9 +36,21 @@ async def get_metrics(
     service = access.service(request)
     figures: Figures = request.app.state.figures
     recent: Recent = request.app.state.recent
-    families = [*await _own(service), *_users(exposition.series(await recent.measured()))]
-    text = generate_latest(figures.registry) + generate_latest(_registry(families))
-    return Response(text, media_type=CONTENT_TYPE_LATEST)
+    own = generate_latest(figures.registry) + _written(await _own(service))
+    return Response(
+        own + text(exposition.series(await recent.measured())), media_type=CONTENT_TYPE_LATEST
+    )
+
+
+def text(found: Iterable[exposition.Series]) -> bytes:
+    """What runs measured, one family for each name, as the format demands."""
+    families: dict[str, Metric] = {}
+    for one in found:
+        family = families.get(one.name)
+        if family is None:
+            family = families[one.name] = Metric(one.name, "Measured by runs.", "gauge")
+        family.add_sample(one.name, dict(one.labels), one.value)
+    return _written(families.values())
 
 
 async def _own(service: Service) -> list[Metric]:
@@ -45,9 +61,11 @@ async def _own(service: Service) -> list[Metric]:
     waiting = sum(counts.get(state, 0) for state in WAITING)
     started = service.started_at.timestamp()
     return [
+        await _schedules(service),
         InfoMetricFamily("anubis", "This service.", value={"version": anubis.__version__}),
         runs,
         GaugeMetricFamily("anubis_queue_length", "Runs that wait to be started.", waiting),
+        GaugeMetricFamily("anubis_leases", "Runs that this service holds.", service.leases()),
         GaugeMetricFamily(
             "anubis_watchers", "Streams of events open.", service.broadcaster.watchers
         ),
@@ -58,15 +76,13 @@ async def _own(service: Service) -> list[Metric]:
     ]
 
 
-def _users(found: Iterable[exposition.Series]) -> list[Metric]:
-    """One family for each name, as the format demands."""
-    families: dict[str, Metric] = {}
-    for one in found:
-        family = families.get(one.name)
-        if family is None:
-            family = families[one.name] = Metric(one.name, "Measured by runs.", "gauge")
-        family.add_sample(one.name, dict(one.labels), one.value)
-    return list(families.values())
+async def _schedules(service: Service) -> Metric:
+    found = await service.application.schedule_store.page(ScheduleQuery(limit=MOST_SCHEDULES))
+    paused = sum(schedule.paused_at is not None for schedule in found)
+    family = GaugeMetricFamily("anubis_schedules", "Schedules.", labels=["state"])
+    family.add_metric(["active"], len(found) - paused)
+    family.add_metric(["paused"], paused)
+    return family
 
 
 class _Gathered(Collector):
@@ -80,7 +96,7 @@ class _Gathered(Collector):
         return iter(self._families)
 
 
-def _registry(families: Iterable[Metric]) -> CollectorRegistry:
+def _written(families: Iterable[Metric]) -> bytes:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Gathered(families))
-    return registry
+    return generate_latest(registry)
