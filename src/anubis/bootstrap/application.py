@@ -149,6 +149,10 @@ class Application(Protocol):
         """The same for a page of runs; those that do not wait are left out."""
         ...
 
+    async def known_as(self, person: str) -> str:
+        """Under which name the runs of whoever sits here are kept."""
+        ...
+
     def watch(self, run_id: RunId) -> AsyncIterator[Snapshot]:
         """Follow a run to its end."""
         ...

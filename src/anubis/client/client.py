@@ -134,6 +134,10 @@ class Client(Reader):
         """That the service lives, and which version it is. Needs no token."""
         return accounts.health(await self._ask("/health", "health"))
 
+    async def must_be_ready(self) -> None:
+        """Raise ServiceUnavailable if the service cannot do its work now. Needs no token."""
+        await self._transport.send(Call(path="/ready"))
+
     async def _submitted(self, call: Call, key: str | None) -> Submitted:
         fields = await self._fields(handing_in.keyed(call, key), "answer")
         return Submitted(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import AsyncGenerator
 
@@ -17,10 +18,29 @@ from anubis.ports.log_store import LogQuery
 NDJSON = "application/x-ndjson"
 
 
-async def lines(
+LONGEST_TAIL = 10_000
+"""Lines from the end that the service looks for by itself."""
+
+
+def lines(transport: Transport, run_id: RunId, query: LogQuery) -> AsyncGenerator[LogLine, None]:
+    """The lines of a run that match, one by one."""
+    is_long = query.tail is not None and query.tail > LONGEST_TAIL
+    return (_end if is_long else _stream)(transport, run_id, query)
+
+
+async def _end(
     transport: Transport, run_id: RunId, query: LogQuery
 ) -> AsyncGenerator[LogLine, None]:
-    """The lines of a run that match, one by one."""
+    last = collections.deque[LogLine](maxlen=query.tail)
+    async for line in _stream(transport, run_id, dataclasses.replace(query, tail=None)):
+        last.append(line)
+    for line in last:
+        yield line
+
+
+async def _stream(
+    transport: Transport, run_id: RunId, query: LogQuery
+) -> AsyncGenerator[LogLine, None]:
     back_off: BackOff | None = None
     last = 0
     while True:

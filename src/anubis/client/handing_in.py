@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import secrets
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from anubis.domain.document import Document
 
 KEY = "Idempotency-Key"
 TOML = "application/toml"
+_LONGEST_NAME = 255
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,7 +40,7 @@ def call(path: str, document: Document, wishes: Wishes | None = None) -> Call:
     """A POST of a descriptor that must not be repeated, see ``keyed``."""
     wanted = wishes or Wishes()
     asked = calling.query(
-        name=document.name,
+        name=_shown(document.name),
         directory=document.directory,
         engine=wanted.engine,
         priority=wanted.priority,
@@ -52,6 +54,11 @@ def call(path: str, document: Document, wishes: Wishes | None = None) -> Call:
         content=document.content,
         is_repeatable=False,
     )
+
+
+def _shown(name: str) -> str:
+    """A name of a file as the service takes it: one line, and not too long."""
+    return re.sub(r"[\x00-\x1f\x7f]", "?", name)[-_LONGEST_NAME:]
 
 
 def keyed(call: Call, key: str | None) -> Call:

@@ -4,7 +4,7 @@ answered by a service.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from typing import Final
 
 from anubis.client import calling, following, parsing
@@ -17,7 +17,7 @@ from anubis.domain.errors import RunNotFound
 from anubis.domain.event import Event
 from anubis.domain.logline import LogLine
 from anubis.domain.metric import Summary
-from anubis.domain.run import Run, RunId, RunState
+from anubis.domain.run import BEFORE_START, Run, RunId, RunState
 from anubis.ports.history import Group, TrendPoint, TrendQuery
 from anubis.ports.log_store import LogQuery
 from anubis.ports.run_reader import RunQuery
@@ -57,6 +57,26 @@ class Reader:
             if cursor is None:
                 break
         return runs
+
+    async def waiting(self, run_id: RunId) -> str:
+        """Why a run has not started, in a sentence; empty for one that has."""
+        fields = await self._ask(f"/runs/{segment(run_id)}", "run")
+        return fields.maybe_text("waiting_for") or ""
+
+    async def waitings(self, runs: Collection[RunId]) -> Mapping[RunId, str]:
+        """Why those of these runs that have not started wait, each in a sentence."""
+        found, cursor = dict[RunId, str](), None
+        query = RunQuery(states=BEFORE_START)
+        while runs:
+            asked = _filters(query, cursor, LARGEST_PAGE)
+            page = await self._fields(Call(path="/runs", query=asked), "runs")
+            shapes = {RunId(one.text("id")): one for one in page.parts("runs")}
+            for run_id in shapes.keys() & set(runs):
+                found[run_id] = shapes[run_id].maybe_text("waiting_for") or ""
+            cursor = page.maybe_text("next")
+            if cursor is None or cursor <= min(runs):  # ids grow with time, pages go back in it
+                break
+        return {run_id: reason for run_id, reason in found.items() if reason}
 
     async def counts(self) -> Mapping[RunState, int]:
         """How many runs are in each state."""

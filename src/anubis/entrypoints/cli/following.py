@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Self
 
 from anubis.bootstrap.application import Application
-from anubis.domain.errors import NotPossible
+from anubis.domain.errors import NotPossible, TemporaryError
 from anubis.domain.run import BEFORE_START, Run, RunId
 from anubis.entrypoints.cli import exits, session, showing, terminal, views
 from anubis.entrypoints.cli.rendering import output, states
@@ -19,6 +19,9 @@ from anubis.stages.presentation.watching import Snapshot
 
 Reaction = Callable[[], Awaitable[bool]]
 """What a Ctrl-C does; True: stop following."""
+
+LONGEST_LOOK = 1.0
+"""Seconds for the line below the metrics, between two redraws: without it they go on."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -89,11 +92,18 @@ def _next(snapshots: AsyncIterator[Snapshot]) -> asyncio.Future[Snapshot | None]
 async def _tick(application: Application, run_id: RunId, view: View, run: Run | None) -> None:
     if view.beat is None:
         return
-    if run is not None and run.state in BEFORE_START:
-        line = await application.waiting(run)
-    else:
-        line = await newest_line(application, run_id)
+    line = ""
+    # A service that is away must keep neither the time on the screen from moving, nor Ctrl-C.
+    with contextlib.suppress(TemporaryError, TimeoutError):
+        async with asyncio.timeout(LONGEST_LOOK):
+            line = await _remark(application, run_id, run)
     view.tick(line, application.clock.now())
+
+
+async def _remark(application: Application, run_id: RunId, run: Run | None) -> str:
+    if run is not None and run.state in BEFORE_START:
+        return await application.waiting(run)
+    return await newest_line(application, run_id)
 
 
 async def newest_line(application: Application, run_id: RunId) -> str:

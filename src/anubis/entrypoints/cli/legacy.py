@@ -1,7 +1,7 @@
 """The original client's flags, spoken with today's verbs: ``anubis --submit f.toml --watch``.
 
-One table says what each flag becomes. Flags about the endpoint of a service are understood and
-declined, since this version runs benchmarks itself. Pure: words in, commands out.
+One table says what each flag becomes. Flags about the original client's own installation are
+understood and declined. Pure: words in, commands out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Takes(enum.Enum):
     """Whether a flag is followed by a value."""
 
     NOTHING = enum.auto()
-    MAYBE = enum.auto()  #: a run, else the last one
+    MAYBE = enum.auto()  #: a run, else the last one; an endpoint, else the current one
     VALUE = enum.auto()
     SPARE = enum.auto()  #: a word that no other flag wants
 
@@ -42,10 +42,11 @@ class Given:
     value: str | None
 
 
-_EMBEDDED = "this version runs benchmarks on this machine itself and needs no service"
-_FETCH = Flag(declined=f"{_EMBEDDED}; there is nothing to fetch or replace")
-_ENDPOINT = Flag(takes=Takes.MAYBE, declined=_EMBEDDED)
-_CLIENT_ID = Flag(takes=Takes.MAYBE, declined=f"{_EMBEDDED}; there is no client id to give it")
+_FETCH = Flag(
+    declined="this client is a Python package: your package manager replaces it, not the service"
+)
+_PING = Flag(verb=("ping",))
+_UNSET_ID = Flag(verb=("client-id", "--unset"))
 _MODIFIER = Flag()
 _CANCEL = Flag(takes=Takes.VALUE, verb=("cancel",))
 _PURGE = Flag(takes=Takes.VALUE, verb=("purge",))
@@ -80,6 +81,16 @@ FLAGS: Mapping[str, Flag] = {
     "-h": Flag(verb=("--help",)),
     "--banner": Flag(verb=("version",)),
     "--check-prerequisites": Flag(verb=("doctor",)),
+    "--register": Flag(takes=Takes.VALUE, verb=("register",)),
+    "--unregister": Flag(takes=Takes.MAYBE, verb=("unregister",)),
+    "--show-registered-service-endpoint": Flag(verb=("endpoint",)),
+    "--show-registered-service-endpoint-history": Flag(verb=("endpoint", "--history")),
+    "--ping": _PING,
+    "--ping-service-endpoint": _PING,
+    "--get-client-id": Flag(verb=("client-id",)),
+    "--set-client-id": Flag(takes=Takes.VALUE, verb=("client-id", "--set")),
+    "--unset-client-id": _UNSET_ID,
+    "--reset-client-id": _UNSET_ID,
     # Modifiers. Ours always stops watching at the end, caches nothing and asks nothing.
     "--terminate": _MODIFIER,
     "--tail": _MODIFIER,
@@ -94,19 +105,11 @@ FLAGS: Mapping[str, Flag] = {
     ),
     "--inspect": _INSPECT,
     "-i": _INSPECT,
-    "--register": _ENDPOINT,
-    "--unregister": _ENDPOINT,
-    "--show-registered-service-endpoint": _ENDPOINT,
-    "--show-registered-service-endpoint-history": _ENDPOINT,
-    "--ping": _ENDPOINT,
-    "--ping-service-endpoint": _ENDPOINT,
-    "--get-client-id": _CLIENT_ID,
-    "--set-client-id": _CLIENT_ID,
-    "--unset-client-id": _CLIENT_ID,
-    "--reset-client-id": _CLIENT_ID,
     "--sync-version": _FETCH,
     "--upgrade": _FETCH,
-    "--env-setup": Flag(declined=f"{_EMBEDDED}; 'anubis doctor' says whether all is in place"),
+    "--env-setup": Flag(
+        declined="no conda environment is needed; 'anubis doctor' says whether all is in place"
+    ),
     "--legend": Flag(
         declined="states are written out in words here, there are no symbols to learn"
     ),

@@ -1,6 +1,7 @@
 """Open the application for one command, and close it whatever happens.
 
-The event loop starts and ends here: the one ``asyncio.run`` of the command line.
+It is that of this machine, or that of the service which is registered: never one instead of the
+other. The event loop starts and ends here: the one ``asyncio.run`` of the command line.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from anubis.bootstrap import embedded
 from anubis.bootstrap.application import Application
-from anubis.settings import loading
+from anubis.entrypoints.cli import terminal
+from anubis.settings import loading, registering
 
 Opener = Callable[[], contextlib.AbstractAsyncContextManager[Application]]
 """Gives the application. click hands it to commands as their object; None means ours."""
@@ -26,7 +27,7 @@ def call(opener: Opener | None, work: Callable[[Application], Awaitable[Answer]]
     """Do the work of a command with an open application."""
 
     async def opened() -> Answer:
-        async with (opener or _embedded)() as application:
+        async with (opener or _chosen)() as application:
             return await work(application)
 
     return asyncio.run(opened())
@@ -50,5 +51,14 @@ def person() -> str:
         return f"uid {os.getuid()}"
 
 
-def _embedded() -> contextlib.AbstractAsyncContextManager[Application]:
-    return embedded.application(loading.load(os.environ))
+def _chosen() -> contextlib.AbstractAsyncContextManager[Application]:
+    # Each in its own branch and not above: neither column pays for importing the other.
+    connection = registering.in_force(os.environ)
+    if connection is None:
+        from anubis.bootstrap import embedded
+
+        return embedded.application(loading.load(os.environ))
+
+    from anubis.bootstrap import remote
+
+    return remote.application(connection, loading.home(os.environ), person(), terminal.say)

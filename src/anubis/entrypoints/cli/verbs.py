@@ -39,6 +39,14 @@ SECTIONS = (
         ),
     ),
     (
+        "Use a service",
+        (
+            ("register", "registering", "Have all commands ask a service from now on."),
+            ("unregister", "registering", "Forget a service, the current one unless named."),
+            ("ping", "registering", "Ask the service whether it is well, and as whom it sees you."),
+        ),
+    ),
+    (
         "Serve a team",
         (
             ("serve", "serving", "Serve this home to a team over HTTP."),
@@ -55,5 +63,13 @@ SECTIONS = (
 )
 """Sections of ``(title, verbs)``; a verb is ``(name, module in commands, what it does)``."""
 
-HIDDEN = (("runtime", "runtime", "Serve the runs of this home in the background."),)
-"""Verbs that our own programs use."""
+HIDDEN = (
+    ("runtime", "runtime", "Serve the runs of this home in the background."),
+    ("endpoint", "registering", "Show which service is registered."),
+    (
+        "client-id",
+        "registering",
+        "Show or set the id under which the original client knows its submissions.",
+    ),
+)
+"""Verbs that our own programs use, and what some of the original client's flags become."""

@@ -15,7 +15,7 @@ from anubis.bootstrap.application import Application
 from anubis.bootstrap.local import LocalApplication
 from anubis.domain.errors import AnubisError
 from anubis.entrypoints.cli import exits, options, session, terminal
-from anubis.entrypoints.cli.checks import home, libraries, machine
+from anubis.entrypoints.cli.checks import home, libraries, machine, service
 from anubis.entrypoints.cli.checks.finding import Finding, Level
 from anubis.entrypoints.cli.rendering import findings
 from anubis.settings import loading
@@ -32,7 +32,7 @@ def doctor_command(opener: session.Opener | None, clean: bool, as_json: bool) ->
     Each line is ok, warn (works, but measurements or comfort may suffer) or fail. The exit code
     is 3 if something fails.
     """
-    found = [*_machine(), *_home(opener, clean=clean)]
+    found = [*_machine(), *_home(opener, clean=clean), service.answers(os.environ)]
     if as_json:
         terminal.echo(shapes.line({"findings": [findings.shape(one) for one in found]}))
     else:

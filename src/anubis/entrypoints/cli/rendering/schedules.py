@@ -80,11 +80,8 @@ def card(
         ("priority", str(schedule.priority) if schedule.priority else ""),
         ("submitted", f"{text.moment(schedule.created_at)} by {schedule.submitter}"),
         ("paused", "" if schedule.paused_at is None else text.moment(schedule.paused_at)),
-        (
-            "fired",
-            f"{schedule.fired:,} runs"
-            + (f", last {schedule.last_run}" if schedule.last_run else ""),
-        ),
+        ("runs", f"{schedule.fired:,}"),
+        ("last run", schedule.last_run or ""),
         ("next", ", ".join(moments(schedule, upcoming))),
     ]
     parts = [f"◷ {title}  {painted(state)}", "", *cards.fact_lines(facts, width), ""]
