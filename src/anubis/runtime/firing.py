@@ -119,10 +119,18 @@ class Firer:
     def _start(self, schedule: Schedule) -> asyncio.Task[None]:
         """Fire one schedule in a task of its own, so that a defect stays with it."""
         return self._supervisor.start(
-            functools.partial(self._fire, schedule),
+            functools.partial(self._attend, schedule),
             name=f"fire-{schedule.id}",
             failed=functools.partial(self._failed, schedule),
         )
+
+    async def _attend(self, schedule: Schedule) -> None:
+        try:
+            await self._fire(schedule)
+        except ScheduleNotFound:  # removed in this moment; a run that it fired stays
+            return
+        except TemporaryError as error:  # it stays due
+            self._log.warning("schedule_not_fired", schedule=schedule.id, error=str(error))
 
     async def _fire(self, schedule: Schedule) -> None:
         now = self._desk.clock.now()
@@ -197,10 +205,7 @@ class Firer:
         return stored is not None
 
     async def _failed(self, schedule: Schedule, error: Exception) -> None:
-        """Leave out what was due, with the reason, unless trying again may help."""
-        if isinstance(error, TemporaryError | ScheduleNotFound):
-            self._log.warning("schedule_not_fired", schedule=schedule.id, error=str(error))
-            return
+        """Leave out what was due, with the reason: trying again would not help."""
         now = self._desk.clock.now()
         reason = str(error) or type(error).__name__
         try:

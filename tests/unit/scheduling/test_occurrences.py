@@ -125,9 +125,8 @@ def test_a_schedule_asked_within_the_second_pass_does_not_fire_again() -> None:
 
 
 @pytest.mark.parametrize("zone", [BERLIN, LORD_HOWE, "America/New_York", "Africa/Cairo"])
-@pytest.mark.parametrize("cron", ["*/15 * * * *", "*/30 * * * *"])
-def test_jobs_of_an_interval_keep_it_the_whole_year(zone: str, cron: str) -> None:
-    found = occurrences(cron, zone, after=datetime(2024, 1, 1, tzinfo=UTC))
+def test_jobs_of_an_interval_keep_it_the_whole_year(zone: str) -> None:
+    found = occurrences("*/30 * * * *", zone, after=datetime(2024, 1, 1, tzinfo=UTC))
     year = list(itertools.takewhile(lambda moment: moment.year == 2024, found))
     assert len({later - earlier for earlier, later in itertools.pairwise(year)}) == 1
 
