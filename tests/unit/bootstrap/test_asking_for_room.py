@@ -1,0 +1,177 @@
+"""What a run asks of its machine: from descriptor to request, refused or told to wait."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+import pytest
+
+from anubis.adapters.log_store.memory import MemoryLogStore
+from anubis.adapters.run_store.memory import MemoryRunStore
+from anubis.adapters.schedule_store.memory import MemoryScheduleStore
+from anubis.adapters.series_store.memory import MemorySeriesStore
+from anubis.bootstrap import capacity
+from anubis.bootstrap.application import Submission
+from anubis.bootstrap.local import LocalApplication
+from anubis.domain.demand import Demand
+from anubis.domain.document import Document
+from anubis.domain.errors import TooMuch, UserError
+from anubis.domain.run import BEFORE_START, Run, RunState, WorkerId
+from anubis.ports.engine import Capabilities
+from anubis.settings.model import Settings
+from anubis.testing import builders
+from anubis.testing.clock import NOON, ManualClock
+
+HEAD = 'spec_version = "0.1.0"\ninfo.description = "d"\nml.benchmark_code = "true"\n'
+PROCESS = Capabilities(
+    name="process",
+    strategies=frozenset({"single_node"}),
+    needs_image=False,
+    honours_affinity=True,
+)
+ASKING = """
+info.priority = 7
+hardware.cpus = 1.5
+hardware.memory = "1GiB"
+hardware.gpus = 1
+limits.concurrency = 3
+"""
+
+
+def installation(**settings: object) -> LocalApplication:
+    given = {"home": Path("/nowhere"), "cpus": 2.0, "memory": 4 * 2**30, "gpus": 1, **settings}
+
+    async def nobody() -> None:
+        """There is no runtime to wake."""
+
+    return LocalApplication(
+        settings=Settings(**given),  # type: ignore[arg-type]
+        clock=ManualClock(),
+        store=MemoryRunStore(),
+        schedule_store=MemoryScheduleStore(),
+        logs=MemoryLogStore(),
+        series=MemorySeriesStore(),
+        engines={"process": PROCESS},
+        wake_runtime=nobody,
+    )
+
+
+async def submit(application: LocalApplication, text: str = "", **wishes: object) -> Run:
+    document = Document(name="a.toml", directory="", content=(HEAD + text).encode())
+    submission = Submission(document=document, submitter="ann", environment={})
+    wished = dataclasses.replace(submission, **wishes)  # type: ignore[arg-type]
+    return (await application.submit(wished)).run
+
+
+async def start(application: LocalApplication, number: int) -> None:
+    """Let so many of the waiting runs be under way."""
+    worker = WorkerId("w")
+    leased = await application.store.lease(
+        worker, now=NOON, duration=builders.HOUR, states=BEFORE_START, limit=number
+    )
+    for run in leased:
+        path = (RunState.FETCHING, RunState.QUEUED, RunState.STARTING, RunState.RUNNING)
+        await application.store.apply(worker, builders.a_step(run.id, *path))
+
+
+async def test_the_run_asks_for_what_its_descriptor_says() -> None:
+    run = await submit(installation(slots=2), ASKING)
+    assert run.priority == 7
+    assert run.demand == Demand(cpus=1.5, memory_bytes=2**30, gpus=1, concurrency=3)
+
+
+async def test_the_priority_of_the_submission_wins() -> None:
+    assert (await submit(installation(), ASKING, priority=-1)).priority == -1
+
+
+async def test_a_priority_out_of_bounds_is_refused() -> None:
+    with pytest.raises(UserError, match="priority: found 101, expected a whole number"):
+        await submit(installation(), priority=101)
+
+
+@pytest.mark.parametrize(
+    ("slots", "said", "is_alone"),
+    [
+        (1, "", True),
+        (2, "", False),
+        (2, "hardware.exclusive = true", True),
+        (1, "hardware.exclusive = false", False),
+    ],
+)
+async def test_a_single_slot_makes_runs_exclusive_unless_they_say_otherwise(
+    slots: int, said: str, is_alone: bool
+) -> None:
+    assert (await submit(installation(slots=slots), said)).demand.exclusive is is_alone
+
+
+async def test_what_can_never_fit_is_refused_with_every_field() -> None:
+    text = 'hardware.cpus = 8\nhardware.memory = "1TiB"\nhardware.gpus = 2\n'
+    with pytest.raises(UserError) as caught:
+        await submit(installation(), text)
+    assert str(caught.value).splitlines() == [
+        "hardware.cpus: found 8, expected at most 2: the engine 'process' has no more",
+        "hardware.memory: found 1 TiB, expected at most 4 GiB: the engine 'process' has no more",
+        "hardware.gpus: found 2, expected at most 1: the engine 'process' has no more",
+    ]
+
+
+async def test_one_person_may_not_fill_the_queue() -> None:
+    application = installation(max_active_per_user=2)
+    await submit(application)
+    await submit(application)
+    with pytest.raises(TooMuch, match="ann has 2 runs that have not ended"):
+        await submit(application)
+    await submit(application, submitter="bob")
+
+
+async def test_a_run_that_waits_says_what_for_and_who_is_before() -> None:
+    application = installation(slots=4)
+    asking = [await submit(application, "hardware.gpus = 1") for _ in range(3)]
+    runs = sorted(asking, key=lambda run: run.id)
+    await start(application, 1)
+    assert await application.waiting(runs[1]) == "waits for 1 GPU"
+    assert await application.waiting(runs[2]) == "waits for 1 GPU; 1 run ahead"
+    assert await application.waitings(runs[1:]) == {
+        runs[1].id: "waits for 1 GPU",
+        runs[2].id: "waits for 1 GPU; 1 run ahead",
+    }
+    started = await application.store.get(runs[0].id)
+    assert await application.waiting(started) == ""
+
+
+async def test_a_page_of_runs_counts_those_ahead_by_priority_and_age() -> None:
+    application = installation(slots=4)
+    low = await submit(application, priority=-1)
+    usual = await submit(application)
+    high = await submit(application, priority=1)
+    assert await application.waitings([low, usual, high]) == {
+        low.id: "waits for its turn; 2 runs ahead",
+        usual.id: "waits for its turn; 1 run ahead",
+        high.id: "is about to start",
+    }
+
+
+async def test_more_runs_than_anybody_counts_are_not_counted() -> None:
+    application = installation(slots=4)
+    runs = [await submit(application) for _ in range(1003)]
+    why = await application.waitings(runs)
+    ordered = sorted(runs, key=lambda run: run.id)
+    assert why[ordered[1000].id] == "waits for its turn; 1,000 runs ahead"
+    assert why[ordered[1001].id] == "waits for its turn; more than 1,000 runs ahead"
+    assert why[ordered[1002].id] == "waits for its turn; more than 1,000 runs ahead"
+
+
+def test_what_is_not_declared_is_detected(tmp_path: Path) -> None:
+    found = capacity.capacities(Settings(home=tmp_path, slots=3))["process"]
+    assert found.slots == 3
+    assert found.cpus == len(os.sched_getaffinity(0))
+    assert found.memory_bytes > 2**20
+    assert found.gpus >= 0
+
+
+def test_what_is_declared_is_believed(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, cpus=0.5, memory=1000, gpus=9)
+    found = capacity.capacities(settings)["process"]
+    assert (found.cpus, found.memory_bytes, found.gpus) == (0.5, 1000, 9)
