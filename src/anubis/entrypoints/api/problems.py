@@ -25,6 +25,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from anubis.domain import errors
 from anubis.stages.presentation import shapes
@@ -151,10 +152,23 @@ def _field(error: Mapping[str, object]) -> FieldShape:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    response = plain(error.status_code, str(error.detail), _id(request))
+    # 400 is FastAPI's word for a body that is not even text; ours is the same for all mistakes.
+    status = 422 if error.status_code == 400 else error.status_code
+    response = plain(status, str(error.detail), _id(request))
     for name, value in (error.headers or {}).items():
         response.headers[name] = value
+    if status == 405:
+        response.headers["Allow"] = ", ".join(sorted(_methods(request)))
     return response
+
+
+def _methods(request: Request) -> set[str]:
+    """What a path can be asked for. Starlette names only the methods of the first route."""
+    path = request.scope["path"]
+    routes = [one for one in request.app.routes if isinstance(one, Route)]
+    exact = [route for route in routes if route.path == path]
+    matching = exact or [route for route in routes if route.path_regex.match(path)]
+    return {method for route in matching for method in route.methods or ()}
 
 
 def _id(request: Request) -> str:

@@ -6,7 +6,7 @@ under the wrong media type, and would check every answer against its model a sec
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from fastapi import FastAPI
@@ -18,6 +18,7 @@ from anubis.entrypoints.api.problems import MEDIA_TYPE as PROBLEM
 from anubis.entrypoints.api.resources import examples
 from anubis.entrypoints.api.resources.answering import JSON
 from anubis.entrypoints.api.resources.models import COMPONENTS, runs
+from anubis.entrypoints.api.resources.streaming import EVENT_STREAM
 from anubis.entrypoints.api.resources.submissions import TOML
 
 Part: TypeAlias = dict[str, Any]
@@ -54,7 +55,8 @@ TAGS: Final = (
     ("history", "Many runs together: benchmarks, trends, families."),
     ("schedules", "Descriptors that run again and again."),
     ("engines", "Where runs run, and the queue before them."),
-    ("service", "The service itself: health, tokens, the record of what was done."),
+    ("access", "Tokens, who they are for, and the record of what was done."),
+    ("service", "The service itself: is it well?"),
 )
 
 
@@ -84,6 +86,22 @@ def text(description: str, contents: Mapping[str, object], *, status: int = 200)
         for kind, example in contents.items()
     }
     return {status: _described(description, content, None)}
+
+
+def stream(description: str, kinds: Sequence[str], example: object) -> Responses:
+    """Server-sent events: what each frame of them holds."""
+    frame = {
+        "type": "object",
+        "description": "One frame.",
+        "properties": {
+            "id": {"type": "string", "description": "The sequence of an event."},
+            "event": {"enum": list(kinds), "description": "What the frame holds."},
+            "data": {"type": "string", "description": "JSON."},
+        },
+        "required": ["event", "data"],
+    }
+    content = {EVENT_STREAM: {"schema": frame, "example": example}}
+    return {200: _described(description, content, None)}
 
 
 def empty(status: int, description: str) -> Responses:
@@ -182,6 +200,8 @@ def _complete(operation: Part) -> None:
     responses = operation["responses"]
     responses.pop("422", None)  # FastAPI describes its own form, which is not ours
     statuses = [*ALWAYS, *(WITH_BODY if "requestBody" in operation else ())]
+    if any(one["in"] == "path" for one in operation.get("parameters", ())):
+        statuses.append(404)
     for status in statuses:
         responses.setdefault(str(status), _problem(status))
     for parameter in operation.get("parameters", ()):

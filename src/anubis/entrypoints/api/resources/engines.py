@@ -11,8 +11,7 @@ from starlette.responses import Response
 
 from anubis.bootstrap.service import Service
 from anubis.domain.demand import Capacity
-from anubis.domain.errors import RunNotFound, UserError
-from anubis.domain.run import BEFORE_START, UNDER_WAY, Run, RunId
+from anubis.domain.run import BEFORE_START, UNDER_WAY, Run
 from anubis.entrypoints.api.resources import documentation as docs
 from anubis.entrypoints.api.resources import examples, showing
 from anubis.entrypoints.api.resources.answering import Json, page
@@ -141,22 +140,17 @@ async def list_queue(
     )
     line = sorted(heads, key=_place)
     if filters.cursor is not None:
-        line = _after(line, await _known(here, RunId(filters.cursor)))
+        line = [run for run in line if _place(run) > _named(filters.cursor)]
     some, last = page(line, filters.limit)
-    following = None if last is None else last.id
+    following = None if last is None else f"{last.priority}.{last.id}"
     return Json({"runs": await showing.runs(here, some), "next": following})
 
 
-async def _known(here: Service, run_id: RunId) -> Run:
-    try:
-        return await here.application.store.get(run_id)
-    except RunNotFound:
-        raise UserError("cursor: the run that it names is gone: begin at the first page") from None
-
-
-def _after(line: list[Run], last: Run) -> list[Run]:
-    return [run for run in line if _place(run) > _place(last)]
-
-
-def _place(run: Run) -> tuple[int, RunId]:
+def _place(run: Run) -> tuple[int, str]:
     return -run.priority, run.id
+
+
+def _named(cursor: str) -> tuple[int, str]:
+    """The place that a cursor names, whether its run is still there or not."""
+    priority, _, run_id = cursor.partition(".")
+    return -int(priority), run_id

@@ -12,7 +12,7 @@ from anubis.entrypoints.api.resources import examples
 from anubis.entrypoints.api.resources.answering import Json, page
 from anubis.entrypoints.api.resources.models import events
 from anubis.entrypoints.api.resources.parameters import Here, LastEventId, Meant, Viewer, place
-from anubis.entrypoints.api.resources.streaming import EVENT_STREAM, EventStream
+from anubis.entrypoints.api.resources.streaming import EventStream
 from anubis.stages.presentation import shapes
 
 router = APIRouter(prefix=docs.PREFIX, tags=["events"])
@@ -71,8 +71,8 @@ async def list_events(
     operation_id="streamEvents",
     summary="Watch all runs",
     response_class=Response,
-    responses=docs.text(
-        "Server-sent events, until the client leaves.", {EVENT_STREAM: examples.STREAM_OF_ALL}
+    responses=docs.stream(
+        "Server-sent events, until the client leaves.", ["event"], examples.FRAME
     ),
 )
 async def stream_events(
@@ -94,8 +94,10 @@ async def stream_events(
     summary="Watch one run",
     response_class=Response,
     responses={
-        **docs.text(
-            "Server-sent events, until the run has ended.", {EVENT_STREAM: examples.STREAM_OF_ONE}
+        **docs.stream(
+            "Server-sent events, until the run has ended.",
+            ["run", "metrics", "event", "end"],
+            examples.FRAME,
         ),
         **docs.problems(404, 409),
     },

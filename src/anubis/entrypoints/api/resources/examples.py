@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
 from anubis.stages.presentation import shapes
@@ -168,29 +169,8 @@ SCHEDULE_EVENT: Final = shapes.ScheduleEventShape(
     run=None,
 )
 
-STREAM_OF_ALL: Final = """\
-:
-
-id: 1042
-event: event
-data: {"number":2,"sequence":1042,"run":"018f8583-4a00-7000-9fec-f0f8a0d2f3a7","kind":"state",…}
-
-"""
-
-STREAM_OF_ONE: Final = """\
-:
-
-event: run
-data: {"id":"018f8583-4a00-7000-9fec-f0f8a0d2f3a7","state":"RUNNING",…}
-
-event: metrics
-data: [{"name":"loss","last":0.25,…}]
-
-id: 1042
-event: event
-data: {"number":2,"sequence":1042,"kind":"state",…}
-
-event: end
-data: {"id":"018f8583-4a00-7000-9fec-f0f8a0d2f3a7","state":"SUCCEEDED",…}
-
-"""
+FRAME: Final = {
+    "id": str(EVENT["sequence"]),
+    "event": "event",
+    "data": json.dumps(EVENT, separators=(",", ":")),
+}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -52,15 +51,11 @@ def _query(filters: runs.RunFilters) -> RunQuery:
         label=label,
         family=filters.family,
         submitter=filters.user,
-        since=_moment(filters.since),
-        until=_moment(filters.until),
+        since=filters.since,
+        until=filters.until,
         before=None if filters.cursor is None else RunId(filters.cursor),
         limit=filters.limit + 1,
     )
-
-
-def _moment(at: datetime | None) -> datetime | None:
-    return at.replace(tzinfo=UTC) if at is not None and at.tzinfo is None else at
 
 
 @router.get(

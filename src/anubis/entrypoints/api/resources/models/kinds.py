@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 LARGEST: Final = 2**63 - 1
 """The largest number that a store can compare with."""
@@ -13,6 +14,19 @@ Count = Annotated[int, Field(ge=0)]
 
 Line = Annotated[str, StringConstraints(max_length=255, pattern=r"^[^\x00-\x1f\x7f]*$")]
 """A name or the like: it is shown in lists and messages, so it has no control characters."""
+
+
+def _moment(text: str) -> datetime:
+    """ISO 8601 and nothing else; pydantic would take numbers too, of seconds or milliseconds."""
+    try:
+        at = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        raise ValueError("a moment in ISO 8601, such as 2024-05-17T12:00:00Z") from None
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at
+
+
+Moment = Annotated[datetime, BeforeValidator(_moment)]
+"""An instant; without a time zone it is in UTC."""
 
 
 class Answer(BaseModel):

@@ -10,7 +10,14 @@ from pydantic import Field, StringConstraints
 from anubis.domain.demand import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from anubis.domain.run import RunState
 from anubis.entrypoints.api.resources.models.events import Event
-from anubis.entrypoints.api.resources.models.kinds import Answer, Body, Count, Filters, Line
+from anubis.entrypoints.api.resources.models.kinds import (
+    Answer,
+    Body,
+    Count,
+    Filters,
+    Line,
+    Moment,
+)
 from anubis.entrypoints.api.resources.models.metrics import Environment, Metric
 from anubis.entrypoints.api.resources.models.problems import DescriptorProblem
 
@@ -183,9 +190,9 @@ class RunFilters(Filters):
     """Only runs of this family."""
     user: Line | None = Field(None, examples=["ada"])
     """Only runs that this user submitted."""
-    since: datetime | None = Field(None, examples=["2024-05-17T00:00:00Z"])
+    since: Moment | None = Field(None, examples=["2024-05-17T00:00:00Z"])
     """Only runs submitted at this moment (ISO 8601) or later. Without a time zone it is UTC."""
-    until: datetime | None = Field(None, examples=["2034-05-18T00:00:00Z"])
+    until: Moment | None = Field(None, examples=["2034-05-18T00:00:00Z"])
     """Only runs submitted before this moment."""
     limit: Annotated[int, Field(ge=1, le=LARGEST_PAGE)] = Field(50, examples=[20])
     """How many at most."""
@@ -198,5 +205,7 @@ class QueueFilters(Filters):
 
     limit: Annotated[int, Field(ge=1, le=LARGEST_PAGE)] = Field(50, examples=[20])
     """How many at most."""
-    cursor: Cursor | None = Field(None, examples=["018f8583-4a00-7000-9fec-f0f8a0d2f3a7"])
+    cursor: Annotated[str, StringConstraints(pattern=r"^-?[0-9]{1,3}\.[0-9a-f-]{1,36}$")] | None = (
+        Field(None, examples=["0.018f8583-4a00-7000-9fec-f0f8a0d2f3a7"])
+    )
     """``next`` of the page before."""
