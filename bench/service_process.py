@@ -40,9 +40,15 @@ class ServiceProcess:
         """Start it and wait until it says that it listens."""
         command = [sys.executable, "-m", "anubis", "serve", "--port", str(self.port)]
         environment = {**os.environ, "ANUBIS_HOME": str(self.home)}
-        self.process = subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
-        )
+        with (self.home / "service.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                command,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+            )
         assert self.process.stdout is not None
         for line in _lines(self.process):
             if "http://" in line:
