@@ -13,6 +13,7 @@ from anubis.domain.document import Document
 from anubis.domain.errors import DescriptorInvalid
 from anubis.domain.plan import Limits
 from anubis.domain.problem import Severity
+from anubis.domain.schedule import CatchUp, Overlap
 from anubis.stages.descriptor.parsing import Parsed, parse
 
 DOCUMENTS = Path(__file__).parent / "documents"
@@ -167,6 +168,14 @@ def test_schedules_are_cron(scheduling: str, meaning: str) -> None:
     result = parsed(f'{HEAD}info.scheduling = "{scheduling}"')
     assert result.descriptor.info.scheduling == meaning
     assert result.warnings == ()
+
+
+def test_a_schedule_says_where_its_hours_are_and_what_it_does_about_others() -> None:
+    assert parsed(f"{HEAD}info.scheduling = '@daily'").descriptor.schedule == model.Recurrence()
+    schedule = stored("everything.toml").descriptor.schedule
+    assert schedule == model.Recurrence(
+        time_zone="Europe/Berlin", overlap=Overlap.QUEUE, catch_up=CatchUp.ALL
+    )
 
 
 @pytest.mark.parametrize("text", ["4", '"4"', '" +4 "'])

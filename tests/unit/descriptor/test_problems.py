@@ -123,6 +123,7 @@ args = "x"
         ("info.scheduling = 'single'", (3, 19), "did you mean 'single_run'?"),
         ("info.scheduling = '@dayly'", (3, 19), "did you mean '@daily'?"),
         (f"info.scheduling = '{'1' * 5000} * * * *'", (3, 19), "five cron fields"),
+        ("schedule.overlap = 'skip'", (3, 1), "found a [schedule] table for a benchmark that runs"),
         ("info.execution_engine = 'Process'", (3, 25), "did you mean 'process'?"),
         ("hardware = 3", (3, 12), "found the number 3, expected a table"),
         ("hardware.distributed.num_instances = '3'", (3, 38), "without quotes: 3"),
@@ -314,3 +315,26 @@ def test_nothing_in_a_message_can_disturb_a_terminal() -> None:
     for problem in problems(text):
         assert str(problem).isprintable()
         assert len(problem.found) < 200
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("time_zone = 'Europe/Berln'", "did you mean 'Europe/Berlin'?"),
+        ("time_zone = 'utc'", "did you mean 'UTC'?"),
+        ("time_zone = 'Europe'", "the IANA name of a time zone"),
+        ("time_zone = '../../../etc/passwd'", "the IANA name of a time zone"),
+        ("time_zone = 'right/Europe/Berlin'", "the IANA name of a time zone"),
+        ("time_zone = 'localtime'", "the IANA name of a time zone"),
+        (f"time_zone = '{'A/' * 500}'", "the IANA name of a time zone"),
+        ("time_zone = 2", "the IANA name of a time zone"),
+        ("overlap = 'skp'", "did you mean 'skip'?"),
+        ("catch_up = 'all'", 'overlap = "queue" beside it'),
+        ("timezone = 'UTC'", "did you mean 'time_zone'?"),
+    ],
+)
+def test_what_is_wrong_with_a_schedule_is_explained(line: str, words: str) -> None:
+    text = f"{HEAD}info.scheduling = '@daily'\n[schedule]\n{line}"
+    [problem] = problems(text)
+    assert problem.line == 5
+    assert words in str(problem)

@@ -20,6 +20,11 @@ description = "What this benchmark measures, in a sentence."
 [info.labels]
 task_name = "@NAME@"  # names the benchmark: runs with the same name form one trend line
 
+#: [schedule]
+#: time_zone = "Europe/Berlin"  # of the hours in scheduling; UTC unless given
+#: overlap = "skip"             # while a run has not ended; also: queue, cancel_previous
+#: catch_up = "last"            # what nobody was there to fire; also: none, all
+
 [hardware]
 strategy = "single_node"
 #: cpus = 4              # what must be free before the run starts; also: gpus = 1
