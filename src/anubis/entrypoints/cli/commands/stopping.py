@@ -9,6 +9,7 @@ import click
 from anubis.bootstrap.application import Application
 from anubis.domain.errors import ScheduleNotFound
 from anubis.domain.run import Run, RunId
+from anubis.domain.schedule import ScheduleId
 from anubis.entrypoints.cli import naming, options, session, terminal
 from anubis.stages.presentation import shapes
 
@@ -28,12 +29,15 @@ def cancel_command(
     """
 
     async def work(application: Application) -> None:
-        kept = [one for one in runs if not await _removed(application, one)]
-        for run_id in await _found(application, kept):
+        schedules = [one for one in runs if await _is_schedule(application, one)]
+        for run_id in await _found(application, [one for one in runs if one not in schedules]):
             run = await application.cancel(run_id, by=session.person())
             if wait:
                 run = await _ended(application, run)
             _report(application, run, as_json=as_json)
+        for schedule_id in schedules:
+            await application.schedules.remove(ScheduleId(schedule_id), by=session.person())
+            terminal.echo(f"{schedule_id} removed\n")
 
     session.call(opener, work)
 
@@ -43,17 +47,12 @@ async def _found(application: Application, runs: Sequence[str]) -> list[RunId]:
     return list(dict.fromkeys([await naming.run_of(application, one) for one in runs]))
 
 
-async def _removed(application: Application, name: str) -> bool:
-    """Remove the schedule that has this very id: what was submitted can be canceled."""
+async def _is_schedule(application: Application, name: str) -> bool:
+    """Whether a schedule has this very id: what ``submit`` gave can be canceled."""
     try:
-        schedule_id = await application.schedules.resolve(name)
+        return await application.schedules.resolve(name) == name
     except ScheduleNotFound:
         return False
-    if schedule_id != name.lower():
-        return False
-    await application.schedules.remove(schedule_id, by=session.person())
-    terminal.echo(f"{schedule_id} removed\n")
-    return True
 
 
 async def _ended(application: Application, run: Run) -> Run:
