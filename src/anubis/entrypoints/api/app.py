@@ -41,10 +41,10 @@ def create(service: Service) -> FastAPI:
     app.state.service = service
     app.state.figures = Figures()
     app.state.recent = Recent(service.application.store, service.actions, service.application.clock)
-    problems.install(app)
-    for router in (*resources.ROUTERS, *operations.ROUTERS):
+    routers = (*resources.ROUTERS, *operations.ROUTERS, legacy.router)
+    problems.install(app, [route for router in routers for route in router.routes])
+    for router in routers:
         app.include_router(router)
-    app.include_router(legacy.router)
     app.router.default = legacy.elsewhere(app.router.default)
     documentation.install(app)
     # The last one added is the outermost.

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import NotRequired, TypedDict
 
@@ -25,7 +25,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from anubis.domain import errors
 from anubis.stages.presentation import shapes
@@ -69,8 +69,9 @@ class ProblemBody(TypedDict):
     problems: NotRequired[Sequence[shapes.ProblemShape | FieldShape]]
 
 
-def install(app: FastAPI) -> None:
-    """Have every error of this app answered as a problem."""
+def install(app: FastAPI, routes: Iterable[BaseRoute] = ()) -> None:
+    """Have every error of this app, which has these routes, answered as a problem."""
+    app.state.routes = [route for route in routes if isinstance(route, Route)]
     app.add_exception_handler(errors.AnubisError, _explained)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _http)
@@ -164,8 +165,7 @@ async def _http(request: Request, error: Exception) -> Response:
 
 def _methods(request: Request) -> set[str]:
     """What a path can be asked for. Starlette names only the methods of the first route."""
-    path = request.scope["path"]
-    routes = [one for one in request.app.routes if isinstance(one, Route)]
+    path, routes = request.scope["path"], request.app.state.routes
     exact = [route for route in routes if route.path == path]
     matching = exact or [route for route in routes if route.path_regex.match(path)]
     return {method for route in matching for method in route.methods or ()}
