@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 
 from anubis.domain.demand import Capacity
@@ -31,6 +32,7 @@ async def sentences(
             ahead = await store.ahead(run, states=BEFORE_START, limit=MOST_COUNTED + 1)
         standing = Standing(capacity=engines.get(run.engine), under_way=under_way, ahead=ahead)
         found[run.id] = reasons.reason(run, standing)
+        await asyncio.sleep(0)  # a long page must not keep others waiting
     return found
 
 

@@ -7,6 +7,7 @@ under way, as the store has it, and what people have used lately.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
@@ -31,6 +32,13 @@ day, an hour of use counts as a fraction of a millisecond."""
 
 MOST_REMEMBERED = 500
 
+COSTLY = 0.002
+"""Seconds. A choice among hundreds of people's benchmarks takes longer than this; then there is a
+pause, in which others get the processor and more room comes together."""
+
+PAUSE = 4
+"""So many times as long as a costly choice took."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Admitted:
@@ -50,6 +58,8 @@ class Admission:
         self._clock = clock
         self._capacities = capacities
         self._shares = Shares()
+        self._rests_until = 0.0
+        self.due = math.inf  #: when to ask again, on the monotonic clock, if we could not choose
 
     async def begin(self) -> None:
         """Remember what people used before we came."""
@@ -76,9 +86,18 @@ class Admission:
 
     async def choose(self, carried: Sequence[Run]) -> Admitted:
         """Which runs may start beside those that this worker carries."""
+        began = self._clock.monotonic()
         each = min(self.free_slots(carried), MOST_AT_ONCE)
-        if each <= 0:
+        is_resting = each > 0 and began < self._rests_until
+        self.due = self._rests_until if is_resting else math.inf
+        if each <= 0 or is_resting:
             return Admitted(leaves_some=True)
+        admitted = await self._choose(carried, each)
+        took = self._clock.monotonic() - began
+        self._rests_until = began + took * (1 + PAUSE) if took > COSTLY else 0.0
+        return admitted
+
+    async def _choose(self, carried: Sequence[Run], each: int) -> Admitted:
         now = self._clock.now()
         candidates = await self._store.heads(now=now, states=BEFORE_START, each=each)
         if not candidates:

@@ -84,7 +84,8 @@ class Worker:
     async def turn(self) -> None:
         """One round: claim, wait for news for a second at most, care if it is time."""
         await self._claim()
-        woken = await self._bus.wait(max(0.0, self._care_at - self._shop.clock.monotonic()))
+        now = self._shop.clock.monotonic()
+        woken = await self._bus.wait(max(0.0, min(self._care_at, self._admission.due) - now))
         now = self._shop.clock.monotonic()
         if woken:
             self._care_at = min(self._care_at, max(now, self._cared_at + CARE_PAUSE))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import AsyncIterator, Sequence
-from datetime import timedelta
+import itertools
+from collections.abc import AsyncIterator, Collection, Sequence
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -19,7 +20,7 @@ from anubis.domain import plan as plans
 from anubis.domain.demand import Capacity, Demand
 from anubis.domain.event import EventKind
 from anubis.domain.plan import Limits, Plan, Unit
-from anubis.domain.run import RunId, RunState, WorkerId
+from anubis.domain.run import Run, RunId, RunState, WorkerId
 from anubis.runtime.carrying import Workshop
 from anubis.runtime.supervising import Supervisor
 from anubis.runtime.working import Worker
@@ -314,3 +315,35 @@ async def test_many_short_runs_of_many_people_all_end(slots: int) -> None:
         for _ in range(5):
             await queue.turn(worker)
     assert set(await queue.states(*runs)) == {RunState.SUCCEEDED}
+
+
+class Laborious(MemoryRunStore):
+    """A store in which so many people wait that looking at all of them takes long."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        super().__init__()
+        self._clock = clock
+        self.looked: list[float] = []
+
+    async def heads(
+        self, *, now: datetime, states: Collection[RunState], each: int
+    ) -> Sequence[Run]:
+        self.looked.append(self._clock.monotonic())
+        self._clock.advance(timedelta(seconds=0.1))
+        return await super().heads(now=now, states=states, each=each)
+
+
+async def test_choosing_among_very_many_leaves_time_for_others() -> None:
+    queue = Queue()
+    queue.store = store = Laborious(queue.clock)
+    first = [await queue.submit() for _ in range(2)]
+    async with queue.worker() as worker:
+        assert await queue.running() == set(first)
+        second = await queue.submit()
+        await queue.turn(worker)
+        assert second not in await queue.running()
+        queue.clock.advance(timedelta(seconds=0.5))
+        await queue.turn(worker)
+        assert second in await queue.running()
+    gaps = [later - sooner for sooner, later in itertools.pairwise(store.looked)]
+    assert min(gaps) >= 0.5
