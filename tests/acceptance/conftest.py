@@ -1,4 +1,8 @@
-"""The installed command, driven as a user would, in a home of its own."""
+"""The installed command, driven as a user would, in a home of its own.
+
+A module whose ``COLUMNS`` name both has each of its tests called twice: with commands that work on
+this machine, and with the same commands asking a service that is registered.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,9 +18,9 @@ import pytest
 
 from anubis.runtime import locking
 
-ANUBIS = str(Path(sys.executable).with_name("anubis"))
-PATIENCE = 60.0
-"""Seconds after which something that should happen will not happen any more."""
+from .serving import ANUBIS, BARE, PATIENCE, Service, serving
+
+__all__ = ["ANUBIS", "PATIENCE", "Home", "Service", "serving"]
 
 DESCRIPTOR = """\
 spec_version = "0.1.0"
@@ -45,13 +48,11 @@ pattern = 'loss=([0-9.]+)'
 class Home:
     """An ``ANUBIS_HOME``, a folder with descriptors, and the command."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, runs: Path | None = None) -> None:
         self.folder = folder
-        self.path = folder / "home"
-        self.environment = {
-            **{name: text for name, text in os.environ.items() if not name.startswith("ANUBIS_")},
-            "ANUBIS_HOME": str(self.path),
-        }
+        self.own = folder / "home"  #: of whoever calls commands
+        self.path = runs or self.own  #: where runs are kept
+        self.environment = {**BARE, "ANUBIS_HOME": str(self.own)}
 
     def descriptor(self, program: str, name: str = "bench", *, grace: str = "10s") -> str:
         """Write a descriptor whose program is a shell script; its file name."""
@@ -134,19 +135,65 @@ def _home(folder: Path) -> Iterator[Home]:
     home = Home(folder)
     yield home
     home.stop()
+    _must_be_quiet(home)
+
+
+@contextlib.contextmanager
+def _remote_home(folder: Path, service: Service) -> Iterator[Home]:
+    """A home whose commands ask the service, which is left without runs again."""
+    home = Home(folder, runs=service.home)
+    home.ask("register", service.endpoint)
+    yield home
+    if runs := home.ask("list", "--ids", "--limit", "1000").split():
+        home.ask("purge", *runs)
+    if schedules := home.ask("schedule", "list", "--ids").split():
+        home.ask("schedule", "remove", *schedules)
+    _must_be_quiet(home)
+
+
+def _must_be_quiet(home: Home) -> None:
     left = home.programs()
     assert not left, f"processes of ended runs are left: {left}"
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Call the tests of a module once for each of its columns."""
+    if "column" in metafunc.fixturenames:
+        columns = getattr(metafunc.module, "COLUMNS", ("embedded",))
+        metafunc.parametrize("column", columns, scope="module", indirect=True)
+
+
+@pytest.fixture(scope="module")
+def column(request: pytest.FixtureRequest) -> str:
+    """Who answers commands: this machine (``embedded``), or a service (``remote``)."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service for all tests of a module; each leaves it without runs."""
+    with serving(tmp_path_factory.mktemp("service")) as made:
+        yield made
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[Home]:
+def home(column: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Home]:
     """A home of its own for one test."""
-    with _home(tmp_path) as made:
+    if column == "embedded":
+        opened = _home(tmp_path)
+    else:  # started when the first test asks for it, and for none that does not
+        opened = _remote_home(tmp_path, request.getfixturevalue("service"))
+    with opened as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    """A home for all tests of a module that only look."""
-    with _home(tmp_path_factory.mktemp("shared")) as made:
-        yield made
+def shared_home(column: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """A home for all tests of a module that only look; its service is no other test's."""
+    folder = tmp_path_factory.mktemp("shared")
+    with contextlib.ExitStack() as stack:
+        if column == "embedded":
+            opened = _home(folder)
+        else:
+            opened = _remote_home(folder, stack.enter_context(serving(folder)))
+        yield stack.enter_context(opened)

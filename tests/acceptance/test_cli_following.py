@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 pytestmark = pytest.mark.acceptance
+COLUMNS = ("embedded", "remote")
 
 
 def test_following_without_the_past_shows_only_what_comes(home: Any) -> None:

@@ -17,6 +17,7 @@ import pytest
 from .conftest import ANUBIS, PATIENCE, Home
 
 pytestmark = pytest.mark.acceptance
+COLUMNS = ("embedded", "remote")
 
 HIDE, SHOW = b"\x1b[?25l", b"\x1b[?25h"
 PROGRAM = """\

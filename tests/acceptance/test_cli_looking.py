@@ -14,6 +14,7 @@ import pytest
 from .conftest import ANUBIS, PATIENCE, Home
 
 pytestmark = pytest.mark.acceptance
+COLUMNS = ("embedded", "remote")
 
 GOOD = r"""
 for n in 1 2 3; do echo "epoch $n loss=0.$n"; done

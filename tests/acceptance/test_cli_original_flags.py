@@ -11,6 +11,7 @@ import anubis
 from .conftest import Home
 
 pytestmark = pytest.mark.acceptance
+COLUMNS = ("embedded", "remote")
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 PROGRAM = "echo loss=0.5\necho aside >&2\n"
@@ -55,8 +56,7 @@ def test_the_version_is_ours(shared_home: Home, flag: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--register", "localhost:8080"], "--register: this version runs benchmarks"),
-        (["--ping"], "--ping: this version"),
+        (["--upgrade"], "--upgrade: this client is a Python package"),
         (["--script", "x.py", "--submit", "bench.toml"], "--script: packing scripts"),
         (["--resutls"], "did you mean --results?"),
         (["--submit"], "--submit: a value is missing"),

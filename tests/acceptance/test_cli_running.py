@@ -13,6 +13,7 @@ import pytest
 from .conftest import PATIENCE, Home
 
 pytestmark = pytest.mark.acceptance
+COLUMNS = ("embedded", "remote")
 
 TRAIN = """\
 for n in 1 2 3; do echo "epoch $n loss=0.$n"; done

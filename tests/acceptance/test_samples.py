@@ -11,6 +11,7 @@ import pytest
 SAMPLES = Path(__file__).parents[2] / "samples"
 
 pytestmark = pytest.mark.acceptance
+COLUMNS = ("embedded", "remote")
 
 
 def metrics(home: Any) -> dict[str, dict[str, Any]]:
