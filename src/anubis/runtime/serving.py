@@ -35,14 +35,14 @@ async def serve(
             if not has_begun:
                 await worker.begin()
                 has_begun = True
+                _beat(pulse, clock)
             await worker.turn()
             busy = not worker.is_idle or await has_work()
         except TemporaryError as error:
             log.warning("store_did_not_answer", error=str(error))
             await clock.sleep(RETRY_AFTER)
             continue
-        if pulse is not None:
-            pulse.turned(clock)
+        _beat(pulse, clock)
         if busy:
             idle_since = clock.monotonic()
         elif idle_exit is not None and _passed(idle_exit, idle_since, clock):
@@ -51,3 +51,8 @@ async def serve(
 
 def _passed(duration: timedelta, since: float, clock: Clock) -> bool:
     return clock.monotonic() - since >= duration.total_seconds()
+
+
+def _beat(pulse: Pulse | None, clock: Clock) -> None:
+    if pulse is not None:
+        pulse.turned(clock)
