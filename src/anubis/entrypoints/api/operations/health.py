@@ -13,6 +13,7 @@ import anubis
 from anubis.bootstrap.service import Service
 from anubis.domain.errors import TemporaryError
 from anubis.entrypoints.api import access
+from anubis.entrypoints.api.resources import documentation as docs
 from anubis.stages.presentation import shapes
 
 LEAST_FREE = 64 * 1024**2
@@ -45,14 +46,33 @@ class Readiness(BaseModel):
 router = APIRouter(prefix="/api/v1", tags=["service"])
 
 
-@router.get("/health")
+_READY = {"ready": True, "checks": [{"name": "store", "ok": True, "detail": "ok"}]}
+_NOT_READY = {"ready": False, "checks": [{"name": "store", "ok": False, "detail": "no space"}]}
+
+
+@router.get(
+    "/health",
+    operation_id="getHealth",
+    summary="Say that the process lives",
+    responses=docs.example(
+        {"status": "ok", "version": "1.0.0", "started_at": "2024-05-17T12:00:00.000000Z"}
+    ),
+)
 async def get_health(request: Request) -> Health:
     """Say that the process lives."""
     started = access.service(request).started_at
     return Health(status="ok", version=anubis.__version__, started_at=shapes.iso(started))
 
 
-@router.get("/ready", responses={503: {"model": Readiness}})
+@router.get(
+    "/ready",
+    operation_id="getReady",
+    summary="Say whether runs can be submitted and carried",
+    responses={
+        **docs.example(_READY),
+        503: {"model": Readiness, "content": {"application/json": {"example": _NOT_READY}}},
+    },
+)
 async def get_ready(request: Request, response: Response) -> Readiness:
     """Say whether runs can be submitted and carried; 503 while they cannot."""
     found = await readiness(access.service(request))

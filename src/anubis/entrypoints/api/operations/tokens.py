@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Path, Request
 from pydantic import BaseModel, Field
 
 from anubis.domain.access import Principal, Role, Token, TokenId
 from anubis.entrypoints.api import access
+from anubis.entrypoints.api.resources import documentation as docs
 from anubis.stages.access import tokens
 from anubis.stages.presentation import access_shapes
 
@@ -66,14 +67,41 @@ class Me(BaseModel):
 router = APIRouter(prefix="/api/v1", tags=["access"])
 
 
-@router.get("/me")
+_TOKEN = {
+    "id": "4fd1c2a9",
+    "user": "ada",
+    "role": "submitter",
+    "note": "nightly runs",
+    "created_at": "2024-05-17T12:00:00.000000Z",
+    "expires_at": "2024-08-15T12:00:00.000000Z",
+    "revoked_at": None,
+    "last_used_at": None,
+    "good": True,
+}
+
+
+@router.get(
+    "/me",
+    operation_id="getMe",
+    summary="Say who asks",
+    responses=docs.example(
+        {"user": "ada", "role": "submitter", "token": "4fd1c2a9", "requires_tokens": True}
+    ),
+)
 async def get_me(request: Request, who: Viewer) -> Me:
     """Say who the asker is and what they may do."""
     required = access.service(request).requires_tokens
     return Me(user=who.user, role=who.role, token=who.token, requires_tokens=required)
 
 
-@router.post("/tokens", status_code=201)
+@router.post(
+    "/tokens",
+    operation_id="createToken",
+    summary="Make a token",
+    status_code=201,
+    responses=docs.example({"token": _TOKEN, "secret": "anb_…"}, status=201),
+    openapi_extra=docs.body_example({"user": "ada", "note": "nightly runs"}),
+)
 async def post_token(request: Request, wish: TokenWish, _: Admin) -> TokenMade:
     """Make a token. Its secret is in this answer and nowhere else."""
     here = access.service(request)
@@ -84,7 +112,12 @@ async def post_token(request: Request, wish: TokenWish, _: Admin) -> TokenMade:
     return TokenMade(token=_shown(issued.token, here.application.clock.now()), secret=issued.secret)
 
 
-@router.get("/tokens")
+@router.get(
+    "/tokens",
+    operation_id="listTokens",
+    summary="List tokens",
+    responses=docs.example({"tokens": [_TOKEN]}),
+)
 async def get_tokens(request: Request, _: Admin) -> Tokens:
     """List all tokens, newest first, without their secrets."""
     here = access.service(request)
@@ -93,8 +126,17 @@ async def get_tokens(request: Request, _: Admin) -> Tokens:
     return Tokens(tokens=[_shown(token, now) for token in found])
 
 
-@router.delete("/tokens/{token_id}")
-async def delete_token(request: Request, token_id: str, _: Admin) -> TokenModel:
+@router.delete(
+    "/tokens/{token_id}",
+    operation_id="revokeToken",
+    summary="Revoke a token",
+    responses=docs.example(_TOKEN),
+)
+async def delete_token(
+    request: Request,
+    token_id: Annotated[str, Path(description="The id of a token.", examples=["4fd1c2a9"])],
+    _: Admin,
+) -> TokenModel:
     """Revoke a token: it opens nothing from now on."""
     here = access.service(request)
     now = here.application.clock.now()

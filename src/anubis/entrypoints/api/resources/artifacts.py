@@ -196,14 +196,18 @@ async def list_artifacts(here: Here, run_id: Meant) -> Response:
     "/runs/{ref}/artifacts/{name}",
     operation_id="getRunArtifact",
     summary="Download a file about a run",
+    response_class=Response,
     responses={
-        **docs.text(
-            "The file.",
-            {
-                "application/toml": examples.TOML,
-                "text/plain": "loss=0.25\n",
-                "text/csv": samples.header(),
-            },
+        **docs.joined(
+            docs.text(
+                "The file.",
+                {
+                    "application/toml": examples.TOML,
+                    "text/plain": "loss=0.25\n",
+                    "text/csv": samples.header(),
+                },
+            ),
+            docs.any_object({"run": examples.RUN_ID, "events": [examples.EVENT]}),
         ),
         **docs.problems(404, 409),
     },

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from anubis.domain.errors import DescriptorInvalid
 from anubis.entrypoints.api.resources import documentation as docs
 from anubis.entrypoints.api.resources import examples, submissions
-from anubis.entrypoints.api.resources.answering import JSON, Json
+from anubis.entrypoints.api.resources.answering import Json
 from anubis.entrypoints.api.resources.models import descriptors, runs
 from anubis.entrypoints.api.resources.parameters import Here, Viewer
 from anubis.stages.descriptor.schema import json_schema
@@ -51,17 +51,9 @@ _shape = shapes.problem_shape
     "/descriptors/schema",
     operation_id="getDescriptorSchema",
     summary="Get the JSON Schema of descriptors",
-    responses={
-        200: {
-            "description": "A JSON Schema of draft 2020-12.",
-            "content": {
-                JSON: {
-                    "schema": {"type": "object"},
-                    "example": {"title": "Anubis descriptor", "type": "object"},
-                }
-            },
-        }
-    },
+    responses=docs.any_object(
+        {"title": "Anubis descriptor", "type": "object"}, "A JSON Schema of draft 2020-12."
+    ),
 )
 async def get_schema(_: Viewer) -> Response:
     """For editors that complete and check while one writes."""

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
@@ -88,6 +89,12 @@ def text(description: str, contents: Mapping[str, object], *, status: int = 200)
     return {status: _described(description, content, None)}
 
 
+def any_object(example: object, description: str = "") -> Responses:
+    """An answer in JSON of whatever form."""
+    content = {JSON: {"schema": {"type": "object"}, "example": example}}
+    return {200: _described(description, content, None)}
+
+
 def stream(description: str, kinds: Sequence[str], example: object) -> Responses:
     """Server-sent events: what each frame of them holds."""
     frame = {
@@ -109,6 +116,11 @@ def empty(status: int, description: str) -> Responses:
     return {status: {"description": description}}
 
 
+def example(value: object, *, status: int = 200) -> Responses:
+    """An example of an answer whose model FastAPI finds itself."""
+    return {status: {"content": {JSON: {"example": value}}}}
+
+
 def problems(*statuses: int) -> Responses:
     """How requests fail here, besides what may happen everywhere."""
     return {status: _problem(status) for status in statuses}
@@ -124,6 +136,11 @@ def body_of(model: type[BaseModel], example: object) -> Part:
     """A body in JSON that may be left out."""
     content = {JSON: {"schema": _reference(model), "example": example}}
     return {"requestBody": {"required": False, "content": content}}
+
+
+def body_example(value: object) -> Part:
+    """An example of a body whose model FastAPI finds itself."""
+    return {"requestBody": {"content": {JSON: {"example": value}}}}
 
 
 def descriptor_body(toml: str = examples.TOML) -> Part:
@@ -184,6 +201,9 @@ def _document(app: FastAPI) -> Part:
         routes=app.routes,
         tags=[{"name": name, "description": what} for name, what in TAGS],
     )
+    for route in app.state.routes:
+        if isinstance(route, APIRoute) and route.include_in_schema:
+            _restore_nulls(document["paths"][route.path_format], route)
     for path, operations in document["paths"].items():
         if path.startswith(PREFIX):
             for operation in operations.values():
@@ -193,6 +213,21 @@ def _document(app: FastAPI) -> Part:
     components["securitySchemes"] = _SCHEMES
     document["security"] = [{}, {"bearer": []}, {"basic": []}]  # none: on loopback without tokens
     return document
+
+
+def _restore_nulls(operations: Part, route: APIRoute) -> None:
+    """Put examples back as they were given: FastAPI leaves out whatever is null in them."""
+    for method in route.methods or ():
+        operation = operations[method.lower()]
+        extra = route.openapi_extra or {}
+        _restore(operation.get("requestBody", {}), extra.get("requestBody", {}))
+        for status, given in route.responses.items():
+            _restore(operation["responses"][str(status)], given)
+
+
+def _restore(part: Part, given: Part) -> None:
+    for kind, body in given.get("content", {}).items():
+        part["content"][kind].update(body)
 
 
 def _complete(operation: Part) -> None:
