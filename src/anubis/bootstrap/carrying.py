@@ -100,6 +100,8 @@ async def opened(settings: Settings, stores: Stores) -> AsyncIterator[Carrying]:
         carrying.start(worker.keep_leases, name="leases")
         application = embedded.over(stores, settings, carrying.wake)
         carrying.start(firing.firer(application, supervisor).keep_firing, name="schedules")
+        if await stores.schedules.next_due() is not None:
+            engine.prepare()  # whoever waits for the next firing must not be killed unseen
         yield carrying
         if carrying.defects:
             raise carrying.defects[0]

@@ -75,6 +75,14 @@ class ProcessEngine:
         for run_id in list(self._held):
             self._let_go(run_id)
 
+    def prepare(self) -> None:
+        """Start the zygote before the first run needs it, for it starts us again if we are killed.
+
+        Does nothing where that is not possible: the next run will say why.
+        """
+        with contextlib.suppress(OSError):
+            self._link.prepare()
+
     async def start(self, run_id: RunId, plan: Plan) -> None:
         """See the port. A run is started once because only one journal can be created."""
         directory = self._run_directory(run_id)

@@ -77,6 +77,10 @@ class ZygoteLink:
         if answer:
             raise EngineUnavailable(f"no process could be forked: {answer}")
 
+    def prepare(self) -> None:
+        """Have a zygote now. Raises OSError if none can be started."""
+        self._connected()
+
     async def _ask(self, run_id: RunId) -> str:
         """Empty when the shim was forked, else why not. Raises OSError when the zygote is gone."""
         line = self._connected()
