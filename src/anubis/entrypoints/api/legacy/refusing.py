@@ -13,13 +13,11 @@ from starlette.responses import PlainTextResponse, Response
 
 from anubis.domain.errors import (
     AnubisError,
-    DescriptorInvalid,
     NotAllowed,
     TemporaryError,
     TooMuch,
     UserError,
 )
-from anubis.entrypoints.api.legacy import submitting
 
 DESCRIPTOR: Final = "Could Not Parse Submitted Descriptor: "
 COMMAND: Final = "Could Not Parse Submitted Command "
@@ -29,8 +27,6 @@ _LIKE_AN_ID: Final = re.compile(r"([a-f0-9-]{8})-(?=([a-f0-9-]{4}-){3}[a-f0-9-]{
 
 def refused(error: AnubisError, opening: str) -> Response:
     """The answer to a message that was not taken."""
-    if isinstance(error, DescriptorInvalid):
-        return _answer(400, f"{opening}{submitting.explained(error)}")
     if isinstance(error, TooMuch):
         return _answer(429, f"{opening}{error}")
     if isinstance(error, NotAllowed):

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import os
 import re
+import tomllib
 from typing import Final
 
 from anubis.bootstrap.application import Submission
@@ -15,13 +16,9 @@ from anubis.domain.action import Action, ActionId, ActionKind
 from anubis.domain.descriptor import SINGLE_RUN
 from anubis.domain.document import Document
 from anubis.domain.errors import DescriptorInvalid
-from anubis.domain.problem import Problem
 from anubis.entrypoints.api.legacy import keeping, reading
 from anubis.entrypoints.api.legacy.keeping import KeptSubmission
-from anubis.entrypoints.api.legacy.reading import Submitted
-
-INVALID_CRON: Final = "INVALID CRONTAB ENTRY"
-"""What the original says of a schedule that it cannot read."""
+from anubis.entrypoints.api.legacy.reading import Malformed, Submitted
 
 _SCHEDULING: Final = "info.scheduling"
 _STRANGE: Final = re.compile(r"[^A-Za-z0-9._@+-]")
@@ -53,7 +50,10 @@ async def accept(service: Service, submitted: Submitted, submitter: str) -> Acce
         submitter=submitter,
         environment=service_environment(os.environ),
     )
-    accepted = await _store(service, submission)
+    try:
+        accepted = await _store(service, submission)
+    except DescriptorInvalid as error:
+        raise _explained(error, document) from None
     action = Action(
         id=ActionId(accepted.action_id),
         kind=ActionKind.SUBMISSION,
@@ -85,15 +85,17 @@ def _kept(submitted: Submitted, document: Document) -> KeptSubmission:
     )
 
 
-def explained(error: DescriptorInvalid) -> str:
+def _explained(error: DescriptorInvalid, document: Document) -> Malformed:
     """All that is wrong with a descriptor, with the words the original has for schedules."""
-    return "\n".join(_explained(problem) for problem in error.problems)
+    lines = [str(problem) for problem in error.problems]
+    if any(problem.field == _SCHEDULING for problem in error.problems):
+        lines.insert(0, f"INVALID CRONTAB ENTRY: {_scheduling(document)}")
+    return Malformed("\n".join(lines))
 
 
-def _explained(problem: Problem) -> str:
-    if problem.field != _SCHEDULING:
-        return str(problem)
-    return f"{INVALID_CRON}: {problem.found.strip(_QUOTES)} ({problem})"
-
-
-_QUOTES: Final = "'\""
+def _scheduling(document: Document) -> object:
+    """What stands there, as far as that can be read."""
+    try:
+        return tomllib.loads(document.content.decode("utf-8-sig"))["info"]["scheduling"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return ""

@@ -6,8 +6,6 @@ It understands the flags of the original client, keeps the same files under ~/.a
 place when that asks the service for a newer version (--sync-version, --upgrade).
 """
 
-# One file, for that is what a service can hand out. Nothing newer than Python 3.8 may be used.
-
 from __future__ import annotations
 
 import base64
