@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -91,15 +92,22 @@ class Served:
         self.process.stdout.close()
 
 
-def start(home: Any, *options: str) -> Served:
-    """Start a service of this home, on any port, and wait until it listens."""
+def start(home: Any, *options: str, inherits: socket.socket | None = None) -> Served:
+    """Start a service of this home and wait until it listens: on any port, or on a socket that it
+    inherits as a service of systemd does.
+    """
+    command = [ANUBIS, "serve", "--port", "0", *options]
+    if inherits is not None:
+        hand_over = f'exec 3<&{inherits.fileno()}; LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"'
+        command = ["bash", "-c", hand_over, "bash", *command]
     with (home.folder / "serve.log").open("ab") as log:
         process = subprocess.Popen(
-            [ANUBIS, "serve", "--port", "0", *options],
+            command,
             cwd=home.folder,
             env=home.environment,
             stdout=subprocess.PIPE,
             stderr=log,
+            pass_fds=[] if inherits is None else [inherits.fileno()],
         )
     assert process.stdout is not None
     line = process.stdout.readline().decode()

@@ -263,6 +263,23 @@ def test_programs_keep_the_limit_of_open_files_that_the_service_was_started_with
         assert soft == hard
 
 
+def test_a_socket_kept_by_systemd_lets_clients_wait_over_a_restart(home: Any) -> None:
+    with socket.socket() as kept:
+        kept.bind(("127.0.0.1", 0))
+        kept.listen()
+        address = "http://{}:{}".format(*kept.getsockname())
+        with finishing(start(home, inherits=kept)) as served:
+            assert served.address == address
+            assert served.end() == 0
+        with socket.create_connection(kept.getsockname(), timeout=PATIENCE) as early:
+            early.sendall(b"GET /api/v1/health HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            with finishing(start(home, inherits=kept)) as again:
+                assert early.recv(4096).startswith(b"HTTP/1.1 200")
+                run_id = again.submit("sh -c 'ls -l /proc/self/fd; env'")
+                again.wait_for(run_id, "SUCCEEDED")
+                assert "LISTEN_" not in home.ask("logs", run_id)
+
+
 def test_heads_without_end_are_cut_off(home: Any) -> None:
     with serving(home) as served:
         host, port = served.address.removeprefix("http://").split(":")

@@ -1,15 +1,23 @@
-"""Where we listen: one socket, bound before anything else is touched."""
+"""Where we listen: one socket, bound before anything else is touched.
+
+A supervisor such as systemd may bind it for us and keep it open while we are restarted: then
+clients wait for a moment instead of being refused.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import ipaddress
+import os
 import socket
+from collections.abc import MutableMapping
 
 from anubis.domain.errors import UserError
 
 BACKLOG = 2048
 """Connections that may wait while we are busy, or while we are being started."""
+
+_FIRST_INHERITED = 3
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,6 +41,23 @@ class Listener:
     def _name(self) -> tuple[str, int]:
         host, port = self.socket.getsockname()[:2]
         return str(host), int(port)
+
+
+def inherited(environ: MutableMapping[str, str]) -> Listener | None:
+    """The socket that systemd handed to us, if it did (``sd_listen_fds(3)``).
+
+    Raises UserError if it is none that we can use.
+    """
+    meant_for, count = environ.pop("LISTEN_PID", ""), environ.pop("LISTEN_FDS", "0")
+    environ.pop("LISTEN_FDNAMES", None)
+    if meant_for != str(os.getpid()) or count == "0":
+        return None
+    os.set_inheritable(_FIRST_INHERITED, False)  # no program may hold it
+    found = socket.socket(fileno=_FIRST_INHERITED)
+    if found.family not in (socket.AF_INET, socket.AF_INET6) or count != "1":
+        raise UserError("the socket unit: expected one TCP socket (ListenStream=HOST:PORT)")
+    found.setblocking(False)
+    return Listener(socket=found)
 
 
 def bind(host: str, port: int) -> Listener:

@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import functools
 import logging as foreign_logging
+import os
 import resource
 import socket
 import ssl
 from collections.abc import Callable, Iterator
 
+import structlog
 import uvicorn
 import uvloop
 from fastapi import FastAPI
@@ -41,7 +43,9 @@ def run(settings: Settings, announce: Callable[[str], None]) -> None:
 
 async def _serve(settings: Settings, announce: Callable[[str], None]) -> None:
     secure = certificates.context(settings.tls_certificate, settings.tls_key)
-    listener = listening.bind(settings.host, settings.port)
+    listener = listening.inherited(os.environ) or listening.bind(settings.host, settings.port)
+    if secure is None and not listener.is_loopback:
+        structlog.get_logger("anubis.api").warning("no_tls", advice=_NO_TLS)
     with contextlib.closing(listener.socket):
         door = service.Door(
             address=listener.address(is_secure=secure is not None),
@@ -58,6 +62,9 @@ async def _serve(settings: Settings, announce: Callable[[str], None]) -> None:
             served.broadcaster.close()
             server.should_exit = True
             await asyncio.wait([task])
+
+
+_NO_TLS = "tokens and results travel in the clear; give --tls-certificate, or put a proxy in front"
 
 
 class _Server(uvicorn.Server):
