@@ -64,7 +64,7 @@ class LocalApplication:
 
         parsed = self.validate(submission.document)
         request = self.request(submission, parsed.descriptor)
-        await self._must_have_few(submission.submitter)
+        await self.must_have_few(submission.submitter)
         run = await submit(request, self.store, self.clock)
         await self.wake_runtime()
         return Submitted(run=run, warnings=parsed.warnings)
@@ -78,7 +78,7 @@ class LocalApplication:
         submitting.must_fit(request, lambda: self.capacities)
         return request
 
-    async def _must_have_few(self, submitter: str) -> None:
+    async def must_have_few(self, submitter: str) -> None:
         """Raise TooMuch if somebody has more runs that have not ended than one person may."""
         most = self.settings.max_active_per_user
         counts = await self.store.counts()

@@ -16,7 +16,7 @@ from anubis.bootstrap.surroundings import service_environment
 from anubis.domain import identity
 from anubis.domain.descriptor import SINGLE_RUN
 from anubis.domain.document import Document
-from anubis.domain.errors import NotPossible, UserError
+from anubis.domain.errors import NotPossible, RunNotFound, UserError
 from anubis.domain.event import EventKind, NewEvent
 from anubis.domain.run import Run, RunId
 from anubis.domain.schedule import Schedule, ScheduleId
@@ -191,7 +191,20 @@ async def submit_run(
     request = dataclasses.replace(
         _request(application, submission), id=run_id, family=schedule.id, occasion=occasion
     )
+    if not await _is_stored(application, run_id):
+        await application.must_have_few(schedule.submitter)
     return await submit(request, application.store, application.clock)
+
+
+async def _is_stored(application: LocalApplication, run_id: RunId | None) -> bool:
+    """Whether an earlier attempt has stored this run: then it is not one more."""
+    if run_id is None:
+        return False
+    try:
+        await application.store.get(run_id)
+    except RunNotFound:
+        return False
+    return True
 
 
 def _request(application: LocalApplication, submission: Submission) -> Request:

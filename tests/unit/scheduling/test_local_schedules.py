@@ -26,6 +26,7 @@ from anubis.ports.run_reader import RunQuery
 from anubis.runtime import pending
 from anubis.runtime.supervising import Supervisor
 from anubis.settings.model import Settings
+from anubis.testing import builders
 from anubis.testing.clock import NOON, ManualClock
 
 HOUR = timedelta(hours=1)
@@ -168,6 +169,38 @@ async def test_a_firing_gets_the_environment_of_a_service_and_no_secrets(
     [unit] = plans.from_json(await world.runs.plan(run.id)).units
     assert "PATH" in unit.inherited
     assert "TOKEN_OF_THE_SERVICE" not in unit.inherited
+
+
+async def test_a_firing_beyond_what_one_person_may_have_is_told_and_left_out(world: World) -> None:
+    settings = dataclasses.replace(world.app.settings, max_active_per_user=1)
+    world.app = dataclasses.replace(world.app, settings=settings)
+    schedule = await world.add()
+    world.clock.advance(2 * HOUR)
+    await world.fire()
+    await world.fire()
+    assert len(await world.fired(schedule.id)) == 1
+    assert "ann has 1 runs that have not ended" in (await world.story(schedule.id))[-1]
+
+
+async def test_a_schedule_whose_engine_is_gone_goes_on_and_says_so(world: World) -> None:
+    schedule = await world.add()
+    world.app = dataclasses.replace(world.app, engines={})
+    world.clock.advance(HOUR)
+    await world.fire()
+    assert "execution_engine: found 'process'" in (await world.story(schedule.id))[-1]
+    assert (await world.schedules.get(schedule.id)).next_at == NOON + 2 * HOUR
+
+
+async def test_a_descriptor_that_is_refused_by_now_is_told_and_the_schedule_goes_on(
+    world: World,
+) -> None:
+    document = Document(name="old.toml", directory="/", content=b'spec_version = "0.0.1"\n')
+    schedule = builders.a_schedule(document=document, next_at=NOON + HOUR)
+    await world.kept.add(schedule, document, "made by an older version")
+    world.clock.advance(HOUR)
+    await world.fire()
+    assert "old.toml:1:1: error: info" in (await world.story(schedule.id))[-1]
+    assert (await world.schedules.get(schedule.id)).next_at == NOON + 2 * HOUR
 
 
 async def test_the_next_firings_begin_with_the_next(world: World) -> None:
