@@ -47,6 +47,8 @@ class EventStream(Response):
             leaving = asyncio.create_task(self._notice_leaving(receive), name="leaving")
             try:
                 await self._pump(watch, send)
+            except TimeoutError:  # it does not read: the connection ends, and it may come back
+                pass
             finally:
                 leaving.cancel()
                 await asyncio.gather(leaving, return_exceptions=True)
