@@ -168,7 +168,7 @@ class Firer:
             except TemporaryError:
                 raise
             except AnubisError as error:
-                refused[moment] = str(error)
+                refused[moment] = _in_one_line(error)
             else:
                 runs[moment] = run.id
         return Outcome(runs=runs, refused=refused)
@@ -207,7 +207,7 @@ class Firer:
     async def _failed(self, schedule: Schedule, error: Exception) -> None:
         """Leave out what was due, with the reason: trying again would not help."""
         now = self._desk.clock.now()
-        reason = str(error) or type(error).__name__
+        reason = _in_one_line(error)
         try:
             following = deciding.next_at(schedule, now)
         except AnubisError:  # its time zone is gone from this machine
@@ -232,3 +232,8 @@ class Firer:
             if len(page) < BATCH:
                 return
             before = page[-1].id
+
+
+def _in_one_line(error: Exception) -> str:
+    """What went wrong; a descriptor may have several problems, each on a line of its own."""
+    return "; ".join(str(error).splitlines()) or type(error).__name__
