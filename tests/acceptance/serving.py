@@ -69,8 +69,10 @@ class Service:
 def serving(folder: Path, *options: str) -> Iterator[Service]:
     """A service, until the end of the context."""
     service = Service(folder, *options)
-    service.start()
+    if "--require-tokens" in options:  # which needs somebody who could make more of them
+        service.token("operator", "admin")
     try:
+        service.start()
         yield service
     finally:
         service.stop()

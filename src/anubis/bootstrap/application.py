@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
+from anubis.domain.access import Role, Token, TokenId
 from anubis.domain.document import Document
 from anubis.domain.problem import Problem
 from anubis.domain.run import Run, RunId
@@ -23,6 +24,7 @@ from anubis.ports.series_store import SeriesReader
 from anubis.stages.presentation.watching import Snapshot
 
 if TYPE_CHECKING:
+    from anubis.stages.access.tokens import Issued
     from anubis.stages.descriptor.parsing import Parsed
 
 
@@ -102,6 +104,29 @@ class Schedules(Protocol):
 
     async def remove(self, schedule_id: ScheduleId, *, by: str) -> None:
         """Forget it. Its runs stay."""
+        ...
+
+
+class Tokens(Protocol):
+    """The tokens of an installation."""
+
+    @property
+    def clock(self) -> Clock:
+        """The time here."""
+        ...
+
+    async def create(
+        self, user: str, role: Role, *, note: str = "", days: int | None = None
+    ) -> Issued:
+        """Make a token. Its secret is in this answer and nowhere else."""
+        ...
+
+    async def all(self) -> Sequence[Token]:
+        """Every token, newest first, without secrets."""
+        ...
+
+    async def revoke(self, token_id: TokenId) -> Token:
+        """Make a token open nothing any more. Raises TokenNotFound."""
         ...
 
 

@@ -19,6 +19,7 @@ from anubis.adapters.clock.system import SystemClock
 from anubis.bootstrap.application import Scheduled, Submission, Submitted
 from anubis.client import Client, Health, Manner, Me, Policy, Wishes
 from anubis.client.series import SeriesClient
+from anubis.domain.access import Role, Token, TokenId
 from anubis.domain.document import Document
 from anubis.domain.run import BEFORE_START, Run, RunId
 from anubis.domain.schedule import Schedule, ScheduleId
@@ -26,6 +27,7 @@ from anubis.ports.clock import Clock
 from anubis.ports.schedule_store import ScheduleEvent, ScheduleQuery
 from anubis.settings import original
 from anubis.settings.registering import Connection
+from anubis.stages.access.tokens import Issued
 from anubis.stages.presentation.watching import Snapshot
 
 if TYPE_CHECKING:
@@ -183,6 +185,35 @@ def client(connection: Connection, person: str, manner: Manner | None = None) ->
         verify=connection.ca_file or True,
         manner=manner,
     )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class RemoteTokens:
+    """The tokens of a service; it puts on record who did what."""
+
+    client: Client
+    clock: Clock
+
+    async def create(
+        self, user: str, role: Role, *, note: str = "", days: int | None = None
+    ) -> Issued:
+        """Have the service make a token."""
+        return await self.client.tokens.create(user, role, note=note, days=days)
+
+    async def all(self) -> Sequence[Token]:
+        """Every token, newest first, without secrets."""
+        return await self.client.tokens.all()
+
+    async def revoke(self, token_id: TokenId) -> Token:
+        """Make a token open nothing any more."""
+        return await self.client.tokens.revoke(token_id)
+
+
+@contextlib.asynccontextmanager
+async def tokens(connection: Connection, person: str) -> AsyncIterator[RemoteTokens]:
+    """Open the tokens of a service."""
+    async with client(connection, person) as opened:
+        yield RemoteTokens(client=opened, clock=SystemClock())
 
 
 async def introduced(connection: Connection, person: str) -> tuple[Health, Me]:

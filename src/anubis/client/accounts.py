@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from anubis.client import parsing
 from anubis.client.fields import Fields
-from anubis.client.values import EngineReport, Health, Me, NewToken
+from anubis.client.values import EngineReport, Health, Me
 from anubis.domain.access import Role, Token, TokenId
 from anubis.domain.event import EventKind
 from anubis.domain.schedule import CatchUp, Overlap, Schedule, ScheduleId
 from anubis.ports.schedule_store import ScheduleEvent
+from anubis.stages.access.tokens import Issued
 
 
 def me(fields: Fields) -> Me:
@@ -59,9 +60,9 @@ def token(fields: Fields) -> Token:
     )
 
 
-def new_token(fields: Fields) -> NewToken:
+def issued(fields: Fields) -> Issued:
     """A token at the one moment its secret is known."""
-    return NewToken(token=token(fields.part("token")), secret=fields.text("secret"))
+    return Issued(token=token(fields.part("token")), secret=fields.text("secret"))
 
 
 def schedule(fields: Fields) -> Schedule:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from anubis.client import calling, parsing
 from anubis.client.calling import Call, decoded, segment
@@ -47,7 +47,7 @@ async def _stream(
         try:
             async with transport.stream(_call(run_id, query)) as response:
                 back_off = None
-                async for text in response.aiter_lines():
+                async for text in _split(response.aiter_bytes()):
                     line = parsing.line(Fields(decoded(text), "line"))
                     last = line.number
                     yield line
@@ -59,6 +59,18 @@ async def _stream(
             return
         if last:  # what is left of the end that was asked for, is all that comes after
             query = dataclasses.replace(query, after=last, tail=None)
+
+
+async def _split(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Whole lines. httpx would also split at characters that JSON leaves as they are, like U+2028.
+
+    What follows the last newline is the half of a line that broke off, and is asked for again.
+    """
+    rest = b""
+    async for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            yield line
 
 
 def _call(run_id: RunId, query: LogQuery) -> Call:

@@ -8,8 +8,8 @@ from anubis.client import accounts, calling
 from anubis.client.calling import Call, segment
 from anubis.client.fields import Fields
 from anubis.client.transport import Transport
-from anubis.client.values import NewToken
 from anubis.domain.access import Role, Token, TokenId
+from anubis.stages.access.tokens import Issued
 
 
 class TokensClient:
@@ -20,13 +20,13 @@ class TokensClient:
 
     async def create(
         self, user: str, role: Role, *, note: str = "", days: int | None = None
-    ) -> NewToken:
+    ) -> Issued:
         """Make a token. Its secret is in this answer and nowhere else, so the call is not repeated:
         a token whose secret got lost would stay behind.
         """
         body = {"user": user, "role": role.value, "note": note, "days": days}
         answer = await self._transport.send(calling.post("/tokens", body))
-        return accounts.new_token(Fields(answer.json(), "answer"))
+        return accounts.issued(Fields(answer.json(), "answer"))
 
     async def all(self) -> Sequence[Token]:
         """Every token, without secrets."""

@@ -5,6 +5,7 @@ An error raised inside the service reaches the caller here as the same class wit
 
 from __future__ import annotations
 
+import os
 import re
 import ssl
 from collections.abc import Iterator
@@ -107,8 +108,9 @@ def _reason(error: httpx.HTTPError) -> str:
     if isinstance(error, httpx.TimeoutException):
         return "no answer in time"
     for cause in _causes(error):
-        if isinstance(cause, OSError) and cause.strerror:
-            return cause.strerror
+        if isinstance(cause, OSError) and cause.errno:
+            # Names that cannot be resolved have numbers of their own, below zero.
+            return os.strerror(cause.errno) if cause.errno > 0 else str(cause.strerror)
     return str(error) or type(error).__name__
 
 

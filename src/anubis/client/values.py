@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from datetime import datetime
 
-from anubis.domain.access import Role, Token, TokenId
+from anubis.domain.access import Role, TokenId
 from anubis.domain.demand import Capacity
 from anubis.domain.problem import Problem
 from anubis.domain.run import Run
@@ -70,11 +70,3 @@ class EngineReport:
     capacity: Capacity
     in_use: Capacity
     waiting: int
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class NewToken:
-    """A token and its secret, which nobody can ask for again."""
-
-    token: Token
-    secret: str = dataclasses.field(repr=False)

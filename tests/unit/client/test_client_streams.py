@@ -211,6 +211,20 @@ async def test_output_is_read_on_where_the_connection_broke() -> None:
     assert last == {"unit": "u", "contains": "li", "after": "2"}
 
 
+async def test_characters_that_some_call_line_ends_are_none_to_us() -> None:
+    odd = "a\u2028b\x85c\u2029d\x0ce"
+    line = {**json.loads(lines(1)[0]), "text": odd}
+    text = json.dumps(line, ensure_ascii=False).encode() + b"\n"
+    service = Service(stream(text[:95], text[95:], kind="application/x-ndjson"))
+    async with service.client() as client:
+        [found] = [line async for line in client.lines(RUN_ID)]
+    assert found.text.decode() == f"{odd}\n"
+    shape = {**shapes.event_shape(an_event(7, S.RUNNING)), "message": odd}
+    told = f"event: event\nid: 7\ndata: {json.dumps(shape, ensure_ascii=False)}\n\n".encode()
+    snapshots = await watched(Service(stream(run(S.RUNNING, 3), told, *END)))
+    assert snapshots[0].events[0].message == odd
+
+
 async def test_leaving_in_the_middle_gives_the_connection_back() -> None:
     service = Service(stream(*BEGINNING, FOREVER))
     async with service.client() as client:

@@ -1,20 +1,20 @@
-"""``anubis token``: who may use the service of this home."""
+"""``anubis token``: who may use the service of this home, or the one that is registered."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import click
 
-from anubis.bootstrap import tokens
-from anubis.bootstrap.tokens import LocalTokens
+from anubis.bootstrap.application import Tokens
 from anubis.domain.access import Role, TokenId
 from anubis.entrypoints.cli import options, session, terminal
 from anubis.entrypoints.cli.rendering import tokens as rendering
-from anubis.settings import loading
+from anubis.settings import loading, registering
 from anubis.stages.presentation import access_shapes, shapes
 
 Answer = TypeVar("Answer")
@@ -28,6 +28,9 @@ def token_command() -> None:
 
     A service that others can reach requires one of everybody. Roles: a viewer looks at everything,
     a submitter also submits and cancels their own runs, an admin may do everything.
+
+    Where a service is registered, its tokens are meant, and an admin's token is needed; with
+    ANUBIS_ENDPOINT=local, those of this home.
     """
 
 
@@ -43,7 +46,7 @@ def create_command(user: str, role: str, days: int, note: str, as_json: bool) ->
     Only the secret goes to standard output. It is stored nowhere: who loses it makes another.
     """
 
-    async def work(desk: LocalTokens) -> None:
+    async def work(desk: Tokens) -> None:
         made = await desk.create(user, Role(role), note=note, days=days)
         if as_json:
             shape = access_shapes.token_shape(made.token, desk.clock.now())
@@ -60,7 +63,7 @@ def create_command(user: str, role: str, days: int, note: str, as_json: bool) ->
 def list_command(as_json: bool) -> None:
     """List all tokens, newest first, without their secrets."""
 
-    async def work(desk: LocalTokens) -> None:
+    async def work(desk: Tokens) -> None:
         found, now = await desk.all(), desk.clock.now()
         if as_json:
             listed = [access_shapes.token_shape(token, now) for token in found]
@@ -77,7 +80,7 @@ def list_command(as_json: bool) -> None:
 def revoke_command(token: str, as_json: bool) -> None:
     """Revoke a token, named by its id: it opens nothing from now on."""
 
-    async def work(desk: LocalTokens) -> None:
+    async def work(desk: Tokens) -> None:
         revoked = await desk.revoke(TokenId(token))
         if as_json:
             terminal.echo(shapes.line(access_shapes.token_shape(revoked, desk.clock.now())))
@@ -87,10 +90,22 @@ def revoke_command(token: str, as_json: bool) -> None:
     _call(work)
 
 
-def _call(work: Callable[[LocalTokens], Awaitable[Answer]]) -> Answer:
+def _call(work: Callable[[Tokens], Awaitable[Answer]]) -> Answer:
     async def opened() -> Answer:
-        settings = loading.load(os.environ)
-        async with tokens.opened(settings, by=session.person()) as desk:
+        async with _chosen() as desk:
             return await work(desk)
 
     return asyncio.run(opened())
+
+
+def _chosen() -> contextlib.AbstractAsyncContextManager[Tokens]:
+    # Each in its own branch and not above: neither column pays for importing the other.
+    connection = registering.in_force(os.environ)
+    if connection is None:
+        from anubis.bootstrap import tokens
+
+        return tokens.opened(loading.load(os.environ), by=session.person())
+
+    from anubis.bootstrap import remote
+
+    return remote.tokens(connection, session.person())
