@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import PurePath
 from typing import Protocol
 
 
@@ -22,6 +21,6 @@ class ScriptStore(Protocol):
         """
         ...
 
-    async def unpack(self, name: str, folder: PurePath) -> None:
+    async def unpack(self, name: str, folder: str) -> None:
         """Unpack an archive into an existing empty folder. Raises UserError if it is not there."""
         ...

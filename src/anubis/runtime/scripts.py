@@ -40,7 +40,7 @@ class Scripts:
         folder = self._folder(run_id)
         for name in plans.scripts(plan):
             await asyncio.to_thread(_make_anew, folder)
-            await self._store.unpack(name, folder)
+            await self._store.unpack(name, str(folder))
 
     def _folder(self, run_id: RunId) -> Path:
         return self._root / run_id / NAME

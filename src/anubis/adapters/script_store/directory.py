@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import os
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import IO
 
 from anubis.adapters.script_store import naming
@@ -44,7 +44,7 @@ class DirectoryScriptStore:
             with self._writing():
                 await asyncio.to_thread(self._accept, name, file)
 
-    async def unpack(self, name: str, folder: PurePath) -> None:
+    async def unpack(self, name: str, folder: str) -> None:
         """See the port."""
         naming.demand_legal(name)
         await asyncio.to_thread(self._unpack, name, Path(folder))

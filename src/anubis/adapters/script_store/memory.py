@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import AsyncIterator
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from anubis.adapters.script_store import inspecting, naming, unpacking
 from anubis.domain.errors import UserError
@@ -32,7 +32,7 @@ class MemoryScriptStore:
         inspecting.members(io.BytesIO(received), name)
         self._archives[name] = bytes(received)
 
-    async def unpack(self, name: str, folder: PurePath) -> None:
+    async def unpack(self, name: str, folder: str) -> None:
         """See the port."""
         naming.demand_legal(name)
         if name not in self._archives:

@@ -202,7 +202,7 @@ class ScriptStoreContract:
         )
         await store.put(archive.name, archive.parts())
         folder = _new(tmp_path)
-        await store.unpack(archive.name, folder)
+        await store.unpack(archive.name, str(folder))
 
         assert (folder / "src/main.py").read_bytes() == b"print()\n" * 1000
         assert (folder / "src/deep/er/data.bin").read_bytes() == bytes(range(256))
@@ -218,7 +218,7 @@ class ScriptStoreContract:
         archive = an_archive((member, content))
         await store.put(archive.name, archive.parts())
         folder = _new(tmp_path)
-        await store.unpack(archive.name, folder)
+        await store.unpack(archive.name, str(folder))
 
         assert (folder / "src/run.sh").stat().st_mode & 0o7777 == 0o700
         assert (folder / "src").stat().st_mode & 0o700 == 0o700
@@ -229,7 +229,7 @@ class ScriptStoreContract:
         archive = an_archive(a_file("a", b"old"), a_file("./a", b"new"))
         await store.put(archive.name, archive.parts())
         folder = _new(tmp_path)
-        await store.unpack(archive.name, folder)
+        await store.unpack(archive.name, str(folder))
 
         assert (folder / "a").read_bytes() == b"new"
 
@@ -241,7 +241,7 @@ class ScriptStoreContract:
         await again.put(archive.name, archive.parts(7))
         for number in (1, 2):
             folder = _new(tmp_path, f"{number}")
-            await again.unpack(archive.name, folder)
+            await again.unpack(archive.name, str(folder))
             assert (folder / "src/main.py").exists()
 
     async def test_an_archive_without_files_is_one(
@@ -249,7 +249,7 @@ class ScriptStoreContract:
     ) -> None:
         archive = an_archive()
         await store.put(archive.name, archive.parts())
-        await store.unpack(archive.name, _new(tmp_path))
+        await store.unpack(archive.name, str(_new(tmp_path)))
 
         assert list(_new(tmp_path).iterdir()) == []
 
@@ -271,7 +271,7 @@ class ScriptStoreContract:
         with pytest.raises(UserError, match="expected the SHA-1"):
             await store.put(name, an_archive(a_file()).parts())
         with pytest.raises(UserError, match="expected the SHA-1"):
-            await store.unpack(name, tmp_path)
+            await store.unpack(name, str(tmp_path))
 
         assert not await store.has(name)
 
@@ -315,7 +315,7 @@ class ScriptStoreContract:
         self, store: ScriptStore, tmp_path: Path
     ) -> None:
         with pytest.raises(UserError, match=r"a{40}\.tar is not here"):
-            await store.unpack("a" * 40 + ".tar", tmp_path)
+            await store.unpack("a" * 40 + ".tar", str(tmp_path))
 
 
 def _new(tmp_path: Path, name: str = "unpacked") -> Path:
