@@ -51,6 +51,7 @@ def create(service: Service) -> FastAPI:
     app.add_middleware(GZipMiddleware, minimum_size=SMALLEST_GZIP, compresslevel=GZIP_LEVEL)
     app.add_middleware(SizeLimit)
     app.add_middleware(Identify, service=service)
+    app.add_middleware(legacy.Quiet)
     app.add_middleware(Gate, requires_tokens=service.requires_tokens)
     app.add_middleware(Envelope, figures=app.state.figures)
     return app

@@ -291,7 +291,7 @@ def news(action: str) -> list[Event]:
         quoted = urllib.parse.quote(since or "0", safe="")
         status, body = request(f"{path_of(action)}?since={quoted}")
         if status not in (200, 404):
-            raise Failure(body.decode("utf-8", "replace"))
+            raise Failure(f"the service answers {status}" + (": a token?" if status == 401 else ""))
         events = json.loads(body or b"[]")
         if not events:
             return found
