@@ -62,6 +62,8 @@ class ServiceProcess:
         began = time.monotonic()
         self.process.send_signal(number)
         self.process.wait(PATIENCE)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
         return time.monotonic() - began
 
 
