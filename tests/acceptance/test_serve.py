@@ -27,6 +27,7 @@ def test_a_run_goes_through_the_service(home: Any) -> None:
         run = served.wait_for(run_id, "SUCCEEDED")
         assert run["outcome"]["exit_code"] == 0
         assert note(home) == {"pid": served.process.pid, "address": served.address}
+        assert served.address in home.call("doctor").stdout.decode()
         assert served.end() == 0
     assert not (home.path / "service.json").exists()
     assert not (home.path / "runtime.pid").exists()

@@ -20,6 +20,7 @@ from anubis.bootstrap.stores import Stores
 from anubis.domain.errors import StoreUnusable
 from anubis.runtime import launching
 from anubis.runtime.locking import RuntimeLock
+from anubis.runtime.succession import Seat
 from anubis.settings.model import Settings
 
 RUNTIME = (sys.executable, "-m", "anubis", "runtime")
@@ -72,6 +73,11 @@ def make_home(settings: Settings) -> None:
         raise StoreUnusable(
             f"{settings.home} cannot be used as home ({error.strerror}); set ANUBIS_HOME"
         ) from error
+
+
+def seat(settings: Settings) -> Seat:
+    """Where this home says who its runtime is."""
+    return Seat(lock=settings.runtime_lock, pid=settings.runtime_pid, service=settings.service_file)
 
 
 def runtime_environment(settings: Settings) -> dict[str, str]:

@@ -67,9 +67,7 @@ async def opened(settings: Settings, door: Door) -> AsyncIterator[tuple[Service,
     """
     embedded.make_home(settings)
     clock = SystemClock()
-    seat = succession.Seat(
-        lock=settings.runtime_lock, pid=settings.runtime_pid, service=settings.service_file
-    )
+    seat = embedded.seat(settings)
     async with contextlib.AsyncExitStack() as stack:
         kept = await stack.enter_async_context(stores.opened(settings))
         access = SqliteAccessStore(kept.database)

@@ -14,7 +14,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-from anubis.domain.errors import EngineUnavailable, NotPossible
+from anubis.domain.errors import EngineUnavailable, NotPossible, StoreUnusable
 from anubis.ports.clock import Clock
 from anubis.runtime.locking import RuntimeLock
 
@@ -80,12 +80,19 @@ def incumbent(seat: Seat) -> Incumbent | None:
 
 @contextlib.contextmanager
 def announced(seat: Seat, address: str) -> Iterator[None]:
-    """Say in the home that we are its runtime, and where we listen. The lock must be held."""
+    """Say in the home that we are its runtime, and where we listen. The lock must be held.
+
+    Raises StoreUnusable if that cannot be written: the next service would take us for a background
+    runtime, and ask us to leave.
+    """
     note = {"pid": os.getpid(), "address": address}
     draft = seat.service.with_suffix(".new")
-    draft.write_text(json.dumps(note) + "\n", "utf-8")
-    draft.replace(seat.service)
-    seat.pid.write_text(f"{os.getpid()}\n")
+    try:
+        draft.write_text(json.dumps(note) + "\n", "utf-8")
+        draft.replace(seat.service)
+        seat.pid.write_text(f"{os.getpid()}\n")
+    except OSError as error:
+        raise StoreUnusable(f"{seat.service} cannot be written ({error.strerror})") from error
     try:
         yield
     finally:

@@ -56,8 +56,8 @@ async def _serve(settings: Settings, announce: Callable[[str], None]) -> None:
             server = _Server(_configured(app.create(served), secure))
             http = functools.partial(server.serve, sockets=[listener.socket])
             task = carried.start(http, name="http")
-            await server.listens()
-            announce(f"listening on {door.address}")
+            if await server.listens():
+                announce(f"listening on {door.address}")
             await carried.stop.wait()
             served.broadcaster.close()
             server.should_exit = True
@@ -72,7 +72,7 @@ class _Server(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self._is_listening = asyncio.Event()
+        self._is_decided = asyncio.Event()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -82,11 +82,19 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to serve these sockets."""
         await super().startup(sockets)
-        self._is_listening.set()
+        self._is_decided.set()
 
-    async def listens(self) -> None:
-        """Return when connections are served."""
-        await self._is_listening.wait()
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until ``should_exit``."""
+        try:
+            await super().serve(sockets)
+        finally:
+            self._is_decided.set()
+
+    async def listens(self) -> bool:
+        """Whether connections are served, once that is known."""
+        await self._is_decided.wait()
+        return self.started
 
 
 def _configured(api: FastAPI, secure: ssl.SSLContext | None) -> uvicorn.Config:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator
 from typing import Annotated
 
@@ -37,9 +38,9 @@ async def get_metrics(
     figures: Figures = request.app.state.figures
     recent: Recent = request.app.state.recent
     own = generate_latest(figures.registry) + _written(await _own(service))
-    return Response(
-        own + text(exposition.series(await recent.measured())), media_type=CONTENT_TYPE_LATEST
-    )
+    # In a thread: ten thousand series take a tenth of a second.
+    users = await asyncio.to_thread(text, exposition.series(await recent.measured()))
+    return Response(own + users, media_type=CONTENT_TYPE_LATEST)
 
 
 def text(found: Iterable[exposition.Series]) -> bytes:

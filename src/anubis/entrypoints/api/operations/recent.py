@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Sequence
 
@@ -49,6 +50,7 @@ class Recent:
         self._forget()
         found: list[Measured] = []
         for run_id in sorted(self._runs):
+            await asyncio.sleep(0)  # reading a thousand runs must not hold up everybody else
             try:
                 found.append(await self._measured(run_id))
             except RunNotFound:  # purged

@@ -7,12 +7,12 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from anubis.bootstrap import tidying
+from anubis.bootstrap import embedded, tidying
 from anubis.bootstrap.local import LocalApplication
 from anubis.domain.errors import AnubisError, TemporaryError, UserError
 from anubis.entrypoints.cli.checks.finding import Finding, bad, doubtful, good
 from anubis.entrypoints.cli.rendering import text
-from anubis.runtime import locking, pending
+from anubis.runtime import locking, pending, succession
 from anubis.settings import loading
 from anubis.settings.model import Settings
 
@@ -65,6 +65,8 @@ async def runtime(application: LocalApplication) -> Finding:
     if has_work and not is_alive:
         advice = "'anubis status' starts it; see " + str(application.settings.runtime_log)
         return doubtful("runtime", "not alive, though runs or schedules wait for it", advice)
+    if service := succession.incumbent(embedded.seat(application.settings)):
+        return good("runtime", f"alive: the service at {service.address}")
     found = "alive" if is_alive else "asleep, nothing to do"
     return good("runtime", found)
 
