@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from anubis.domain.descriptor import Descriptor
     from anubis.stages.descriptor.parsing import Parsed
     from anubis.stages.submission.submitting import Request
+
+
+INLINE_BYTES = 16 * 1024
+"""Descriptors up to this size are read within milliseconds; one of a megabyte takes a second."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,11 +63,17 @@ class LocalApplication:
 
         return parsing.parse(document)
 
+    async def parsed(self, document: Document) -> Parsed:
+        """``validate`` without keeping others waiting for a large descriptor."""
+        if len(document.content) <= INLINE_BYTES:
+            return self.validate(document)
+        return await asyncio.to_thread(self.validate, document)
+
     async def submit(self, submission: Submission) -> Submitted:
         """Store a run of this descriptor and have the runtime take it up."""
         from anubis.stages.submission.submitting import submit
 
-        parsed = self.validate(submission.document)
+        parsed = await self.parsed(submission.document)
         request = self.request(submission, parsed.descriptor)
         await self.must_have_few(submission.submitter)
         run = await submit(request, self.store, self.clock)

@@ -41,14 +41,14 @@ class LocalSchedules:
     async def add(self, submission: Submission) -> Scheduled:
         """Store a schedule, once its first run could be planned."""
         app = self.application
-        parsed = app.validate(submission.document)
+        parsed = await app.parsed(submission.document)
         if parsed.descriptor.info.scheduling == SINGLE_RUN:
             raise UserError(
                 f"info.scheduling: found {SINGLE_RUN!r}, expected a schedule such as '0 3 * * *': "
                 "a descriptor without one is submitted as a run"
             )
         # What cannot be planned should be told now and not at three in the morning.
-        request = _request(app, submission)
+        request = await _request(app, submission)
         if (known := await self._with_key(submission)) is not None:
             return Scheduled(schedule=known, warnings=parsed.warnings)
         now, recurrence = app.clock.now(), parsed.descriptor.schedule
@@ -189,7 +189,7 @@ async def submit_run(
         priority=schedule.priority,
     )
     request = dataclasses.replace(
-        _request(application, submission), id=run_id, family=schedule.id, occasion=occasion
+        await _request(application, submission), id=run_id, family=schedule.id, occasion=occasion
     )
     if not await _is_stored(application, run_id):
         await application.must_have_few(schedule.submitter)
@@ -207,9 +207,9 @@ async def _is_stored(application: LocalApplication, run_id: RunId | None) -> boo
     return True
 
 
-def _request(application: LocalApplication, submission: Submission) -> Request:
+async def _request(application: LocalApplication, submission: Submission) -> Request:
     """Plan one run of a schedule, with the environment that it will have when it is fired."""
-    descriptor = application.validate(submission.document).descriptor
+    descriptor = (await application.parsed(submission.document)).descriptor
     environment = service_environment(submission.environment)
     once = dataclasses.replace(submission, environment=environment, wants_it_now=True)
     return application.request(once, descriptor)

@@ -67,7 +67,7 @@ async def accept(service: Service, submitted: Submitted, submitter: str) -> Acce
 
 async def _store(service: Service, submission: Submission) -> Accepted:
     application = service.application
-    descriptor = application.validate(submission.document).descriptor
+    descriptor = (await application.parsed(submission.document)).descriptor
     if descriptor.info.scheduling == SINGLE_RUN:
         run = (await application.submit(submission)).run
         return Accepted(action_id=run.id, is_schedule=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -37,8 +36,7 @@ async def validate(
     """
     given = await submissions.read(request, options)
     try:
-        # In a thread: a descriptor may be large, and others wait.
-        parsed = await asyncio.to_thread(here.application.validate, given.document)
+        parsed = await here.application.parsed(given.document)
     except DescriptorInvalid as error:
         return Json({"valid": False, "problems": [_shape(problem) for problem in error.problems]})
     return Json({"valid": True, "problems": [_shape(problem) for problem in parsed.warnings]})
