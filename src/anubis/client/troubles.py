@@ -22,6 +22,7 @@ AGAIN = frozenset({502, 503, 504})
 """Statuses of a service, or of what stands before it, that is not there for the moment."""
 
 TOO_MANY = 429
+_REMEDY = "'anubis register {}' keeps a token, ANUBIS_TOKEN gives one for now"
 _NO_SUCH_ROUTE = (404, 405)
 _SHOWN = 200  # characters of an answer that nobody understands
 
@@ -36,6 +37,8 @@ def of_answer(endpoint: Endpoint, response: httpx.Response) -> errors.AnubisErro
     if found is errors.DescriptorInvalid:
         problems = [parsing.problem(one) for one in problem.parts("problems")]
         return errors.DescriptorInvalid(problems)
+    if found is errors.NotAuthenticated:
+        return found(f"{detail} ({_REMEDY.format(endpoint)})")
     if found is errors.TooMuch or response.status_code == TOO_MANY:
         return errors.TooMuch(detail, retry_after=retry_after(response))
     if found is not None:

@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Self
 
 from anubis.bootstrap.application import Application
-from anubis.domain.errors import NotPossible, TemporaryError
+from anubis.domain.errors import NotPossible, ServiceUnavailable, TemporaryError
 from anubis.domain.run import BEFORE_START, Run, RunId
 from anubis.entrypoints.cli import exits, session, showing, terminal, views
 from anubis.entrypoints.cli.rendering import output, states
 from anubis.entrypoints.cli.views import View
+from anubis.ports.clock import Clock
 from anubis.ports.log_store import LogQuery
 from anubis.stages.presentation.watching import Snapshot
 
@@ -22,6 +23,9 @@ Reaction = Callable[[], Awaitable[bool]]
 
 LONGEST_LOOK = 1.0
 """Seconds for the line below the metrics, between two redraws: without it they go on."""
+
+LONGEST_OUTAGE = 600.0
+"""Seconds without a service that was there: enough to put a new version of it in place."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -52,6 +56,34 @@ class Interrupts:
             return False
         self.next = asyncio.ensure_future(self._queue.get())
         return True
+
+
+class Outage:
+    """A service that was there and is away: borne for a while, and told once."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._has_answered = False
+        self._since: float | None = None
+
+    @contextlib.asynccontextmanager
+    async def borne(self) -> AsyncIterator[None]:
+        """Try something; that the service does not answer is no error unless it never did, or
+        has not for too long.
+        """
+        try:
+            yield
+        except ServiceUnavailable as error:
+            now = self._clock.monotonic()
+            if not self._has_answered:
+                raise
+            if self._since is None:
+                self._since = now
+                terminal.say(f"{error}; trying again")
+            elif now - self._since > LONGEST_OUTAGE:
+                raise
+        else:
+            self._has_answered, self._since = True, None
 
 
 async def follow(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import click
 
 from anubis.bootstrap.application import Application
+from anubis.domain.errors import ServiceUnavailable
 from anubis.domain.logline import LogLine
 from anubis.domain.observation import Stream
 from anubis.domain.run import RunId
@@ -112,12 +113,17 @@ class _Printer:
             return
         last, pieces = self._query.after, list[bytes]()
         is_filtered = self._query is self._wanted
-        async for line in self._application.logs.lines(self._run_id, self._query):
-            last = line.number
-            if is_filtered or _matches(line, self._wanted):
-                pieces.append(self._rendered(line))
-                if len(pieces) >= _BATCH:
-                    _write(pieces)
+        try:
+            async for line in self._application.logs.lines(self._run_id, self._query):
+                last = line.number
+                if is_filtered or _matches(line, self._wanted):
+                    pieces.append(self._rendered(line))
+                    if len(pieces) >= _BATCH:
+                        _write(pieces)
+        except ServiceUnavailable:
+            _write(pieces)
+            self._query = LogQuery(after=last) if last else self._query
+            raise
         _write(pieces)
         # From now on everything after the last line, filtered here: a filter in the store would
         # make it search the same lines again and again while nothing matches.
@@ -145,14 +151,16 @@ def _matches(line: LogLine, query: LogQuery) -> bool:
 
 
 async def _follow(application: Application, run_id: RunId, printer: _Printer) -> int:
+    outage = following.Outage(application.clock)
     async with following.Interrupts() as interrupts:
         while True:
-            # Asked before reading: output that comes after the end was there at the end.
-            run = await application.store.get(run_id)
-            await printer.print_new()
-            if run.state.is_terminal:
-                await _must_have(application, run_id, printer.units)
-                return 0
+            async with outage.borne():
+                # Asked before reading: output that comes after the end was there at the end.
+                run = await application.store.get(run_id)
+                await printer.print_new()
+                if run.state.is_terminal:
+                    await _must_have(application, run_id, printer.units)
+                    return 0
             await asyncio.wait({interrupts.next}, timeout=_PAUSE)
             if interrupts.take():
                 return exits.INTERRUPTED
