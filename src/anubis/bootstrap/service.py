@@ -96,7 +96,13 @@ def _service(settings: Settings, kept: Stores, carried: Carrying, door: Door) ->
         broadcaster.wake()
 
     application = embedded.over(kept, settings, wake)
-    broadcaster = Broadcaster(kept.runs, carried.clock, bus, reason=application.waiting)
+    broadcaster = Broadcaster(
+        kept.runs,
+        carried.clock,
+        bus,
+        most=settings.max_streams,
+        reason=application.waiting,
+    )
     return Service(
         application=application,
         access=SqliteAccessStore(kept.database),

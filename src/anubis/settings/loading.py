@@ -27,6 +27,9 @@ MOST_CPUS, MOST_GPUS = 8192, 1024
 MOST_ACTIVE = 10_000_000
 """A quota above this limits nothing."""
 
+MOST_STREAMS = 100_000
+"""More than one machine has ports for, as seen by one client."""
+
 
 def load(environ: Mapping[str, str]) -> Settings:
     """Give the settings in force. Raises UserError that names the variable or file and key.
@@ -218,5 +221,11 @@ _KEYS = (
         field="rate_burst",
         expected="a whole number from 1 to 1000000",
         convert=_burst,
+    ),
+    _Key(
+        variable="ANUBIS_MAX_STREAMS",
+        field="max_streams",
+        expected=f"a whole number from 1 to {MOST_STREAMS}",
+        convert=_whole(1, MOST_STREAMS),
     ),
 )

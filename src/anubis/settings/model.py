@@ -64,6 +64,10 @@ class Settings:
     rate_burst: int = 1000
     """Requests that one token may make at once after a pause. ``ANUBIS_RATE_BURST``."""
 
+    max_streams: int = 5000
+    """Live streams that the service keeps open at once. ``ANUBIS_MAX_STREAMS``; each is a
+    connection and some 30 kB of memory, and a thousand watchers must always fit."""
+
     @property
     def database(self) -> Path:
         """The run store."""
