@@ -26,8 +26,9 @@ class SchedulesClient:
         self._reader = Reader(transport)
 
     async def add(self, document: Document, wishes: handing_in.Wishes | None = None) -> Scheduled:
-        """Store a schedule. Never repeated by itself: a second attempt could make a second one."""
+        """Store a schedule. Repeated like ``submit``: its key sees to it that this makes one."""
         call = handing_in.call("/schedules", document, wishes)
+        call = handing_in.keyed(call, None if wishes is None else wishes.key)
         fields = await self._fields(call, "answer")
         return Scheduled(
             schedule=accounts.schedule(fields.part("schedule")),

@@ -84,7 +84,6 @@ async def test_a_submission_carries_the_very_bytes_and_the_wishes() -> None:
     "call",
     [
         lambda client: client.tokens.create("ann", Role.VIEWER),
-        lambda client: client.schedules.add(builders.a_document()),
         lambda client: client.schedules.run_now(ScheduleId("s")),
     ],
 )
