@@ -31,7 +31,6 @@ spec_version = "0.1.0"
 info.description = "For a test"
 ml.benchmark_code = "true"
 """
-SCHEDULED = TOML + b'info.scheduling = "0 3 * * *"\n'
 
 
 class Wire:

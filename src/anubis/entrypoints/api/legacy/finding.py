@@ -27,6 +27,13 @@ class Subject:
     schedule: Schedule | None = None
 
     @property
+    def parent(self) -> str | None:
+        """The schedule that fired it. A run that a client submitted itself has none."""
+        if self.run is None or (self.submission and self.submission.id == self.id):
+            return None
+        return self.run.family
+
+    @property
     def owner(self) -> str:
         """Whose run or schedule it is."""
         found = self.run or self.schedule

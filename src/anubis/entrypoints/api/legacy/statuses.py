@@ -56,7 +56,7 @@ async def _lines(service: Service, subject: Subject, address: str) -> list[Line]
         subject.run,
         await _events(service, subject.run.id),
         address=f"{address}/api/v1/runs/{subject.run.id}/metrics",
-        is_spawned=subject.run.family is not None,
+        is_spawned=subject.parent is not None,
     )
 
 
@@ -126,7 +126,7 @@ async def _origin(service: Service, subject: Subject) -> Origin:
     )
     return Origin(
         action_id=subject.id,
-        parent_action_id=subject.run.family if subject.run else None,
+        parent_action_id=subject.parent,
         client_id=subject.client_id,
         sender=kept["sender"],
         tstamp=paging.milliseconds(began),
