@@ -269,6 +269,17 @@ def test_uploaded_scripts_run_and_outlive_the_service(
     assert action in [job["action_id"] for job in jobs]
 
 
+def test_scripts_in_the_home_run_without_a_service(home: Any) -> None:
+    (home.path / "scripts").mkdir(parents=True)
+    name = Path(packed(home.path / "scripts")).name
+    code = "sh $(BAI_SCRIPTS_PATH)/src/main.sh"
+    text = TOML.format(code=code, scheduling="single_run")
+    (home.folder / "scripted.toml").write_text(f'{text}[ml.script]\nscript = "{name}"\n')
+
+    assert home.call("run", "scripted.toml").returncode == 0
+    assert home.ask("logs", "last").startswith(f"I am in {home.path}/runs/")
+
+
 def test_a_script_that_nobody_uploaded_ends_the_run_and_the_watching(curl: Curl) -> None:
     name = "0" * 40 + ".tar"
     content = TOML.format(code="true", scheduling="single_run")
