@@ -62,6 +62,9 @@ _EXAMPLE: Final = EngineShape(
 )
 
 
+_WAITING: Final = {**examples.NEW_RUN, "waiting_for": "waits for a free slot; 2 runs ahead"}
+
+
 @router.get(
     "/engines",
     operation_id="listEngines",
@@ -124,9 +127,7 @@ def _in_use(under_way: Iterable[Run]) -> CapacityShape:
     "/queue",
     operation_id="listQueue",
     summary="List runs that wait",
-    responses=docs.answer(
-        runs.QueuePage, {"runs": [examples.NEW_RUN], "next": None}, "A page of runs."
-    ),
+    responses=docs.answer(runs.QueuePage, {"runs": [_WAITING], "next": None}, "A page of runs."),
 )
 async def list_queue(
     here: Here, _: Viewer, filters: Annotated[runs.QueueFilters, Query()]

@@ -76,7 +76,7 @@ class Run(Answer):
     priority: int
     demand: Demand
     waiting_for: str | None
-    """Why a run that has not started waits, in a sentence."""
+    """Why a run that has not started waits, in a sentence; null in the answer to a submission."""
     version: int
     """Grows with every stored change."""
     submitted_at: datetime
