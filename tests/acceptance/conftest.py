@@ -114,20 +114,23 @@ class Home:
 
     def programs(self) -> list[str]:
         """Processes of this home's runs that are still there."""
-        mark = f"ANUBIS_HOME={self.path}".encode()
         return [
             f"{entry.name}: {(entry / 'cmdline').read_bytes()!r}"
             for entry in Path("/proc").iterdir()
-            if entry.name.isdigit() and _is_program(entry, mark)
+            if entry.name.isdigit() and self._is_program(entry)
         ]
 
-
-def _is_program(entry: Path, mark: bytes) -> bool:
-    try:
-        variables = (entry / "environ").read_bytes().split(b"\0")
-    except OSError:  # ended, or not ours
-        return False
-    return mark in variables and any(one.startswith(b"ANUBIS_RUN_ID=") for one in variables)
+    def _is_program(self, entry: Path) -> bool:
+        try:
+            variables = (entry / "environ").read_bytes().split(b"\0")
+            folder = (entry / "cwd").readlink()
+        except OSError:  # ended, or not ours
+            return False
+        if not any(one.startswith(b"ANUBIS_RUN_ID=") for one in variables):
+            return False
+        # A service gives runs nothing of its environment, but they start in our folder.
+        ours = f"ANUBIS_HOME={self.path}".encode() in variables
+        return ours or folder.is_relative_to(self.folder)
 
 
 @contextlib.contextmanager

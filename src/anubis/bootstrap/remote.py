@@ -3,7 +3,7 @@
 RemoteApplication ── Client ──HTTP──► service ── LocalApplication
 
 Who asks is known to the service, by token or by header, so ``by`` goes nowhere. The environment of
-the shell is not sent: runs have that of the service.
+the shell is not sent: runs have what the service gives to all.
 """
 
 from __future__ import annotations
