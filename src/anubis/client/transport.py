@@ -149,6 +149,8 @@ def connection(
         follow_redirects=False,
         # Proxies are for the way out; what is on this machine needs none.
         trust_env=not endpoint.is_loopback,
+        # A watch holds a connection, and a program may have many of them.
+        limits=httpx.Limits(max_connections=None),
         transport=transport,
     )
 
