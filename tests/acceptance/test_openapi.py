@@ -182,6 +182,7 @@ def test_whatever_it_is_asked_it_answers_as_its_document_says(address: str, tmp_
         *("--exclude-checks", "positive_data_acceptance"),
         *("--max-time", str(SECONDS), "--max-examples", "15", "--seed", str(SEED)),
         *("--continue-on-failure", "--warnings", "off"),
+        *("--suppress-health-check", "all"),  # about how slow the machine of the test is
     ]
     environment = {
         **os.environ,

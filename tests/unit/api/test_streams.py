@@ -272,7 +272,8 @@ async def test_a_client_that_does_not_read_is_let_go_and_can_come_back(
             await service.watched_by(0)
         watcher = Watcher()
         async with asyncio.timeout(PATIENCE):
-            await watcher.visit(service.port, "/events/stream", 201)
+            while len(watcher.seen) < 201:  # on a busy machine it may be let go once more
+                await watcher.visit(service.port, "/events/stream", 201)
     assert watcher.seen == [*range(1, 202)]
 
 
