@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from anubis.domain.demand import Capacity
 from anubis.domain.run import BEFORE_START, TERMINAL, UNDER_WAY, Run
 from anubis.ports.clock import Clock
 from anubis.ports.run_reader import RunQuery
 from anubis.ports.run_store import RunStore
-from anubis.stages.queueing import choosing, room
+from anubis.stages.queueing import choosing, fitting, room
 from anubis.stages.queueing.shares import Shares
 
 MOST_AT_ONCE = 32
@@ -99,7 +100,7 @@ class Admission:
 
     async def _choose(self, carried: Sequence[Run], each: int) -> Admitted:
         now = self._clock.now()
-        candidates = await self._store.heads(now=now, states=BEFORE_START, each=each)
+        candidates = await self._candidates(now, each)
         if not candidates:
             return Admitted(leaves_some=False)
         under_way = await self._under_way(carried)
@@ -116,6 +117,26 @@ class Admission:
             leaves_some=len(chosen) < len(candidates),
             is_partial=len(chosen) >= each,
         )
+
+    async def _candidates(self, now: datetime, each: int) -> Sequence[Run]:
+        """The first of every person's every benchmark.
+
+        Runs that could never start here, because the engine became smaller, wait in vain. As many
+        more are looked at, or those behind them would wait in vain too.
+        """
+        most = each
+        while True:
+            found = await self._store.heads(now=now, states=BEFORE_START, each=most)
+            vain = Counter(
+                (run.submitter, run.benchmark) for run in found if not self._can_start(run)
+            )
+            if each + max(vain.values(), default=0) <= most:
+                return found
+            most *= 2
+
+    def _can_start(self, run: Run) -> bool:
+        capacity = self._capacities.get(run.engine)
+        return capacity is None or fitting.can_fit(run.demand, capacity)
 
     async def _under_way(self, carried: Sequence[Run]) -> Sequence[Run]:
         """Ours, also those that have not been moved yet, and what others carry.

@@ -222,6 +222,21 @@ async def test_more_slots_than_are_looked_at_in_one_go_are_filled() -> None:
         assert len(await queue.running()) == 80
 
 
+@pytest.mark.parametrize("slots", [1, 3])
+async def test_runs_for_which_the_engine_became_too_small_keep_none_behind_them(slots: int) -> None:
+    queue = Queue()
+    vain = [await queue.submit(demand=Demand(gpus=8)) for _ in range(5)]
+    behind = [await queue.submit() for _ in range(4)]
+
+    async with queue.worker(dataclasses.replace(WIDE, slots=slots)) as worker:
+        assert await queue.running() == set(behind[:slots])
+
+        await queue.finish(worker, behind[0])
+
+        assert await queue.running() == set(behind[1 : slots + 1])
+        assert await queue.states(*vain) == [QUEUED] * 5
+
+
 async def test_people_still_pay_after_a_restart_for_what_they_used() -> None:
     queue = Queue()
     first = await queue.submit(user="ann")
