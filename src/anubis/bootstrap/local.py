@@ -75,10 +75,17 @@ class LocalApplication:
 
         parsed = await self.parsed(submission.document)
         request = self.request(submission, parsed.descriptor)
-        await self.must_have_few(submission.submitter)
+        if not await self._is_repeated(submission):
+            await self.must_have_few(submission.submitter)
         run = await submit(request, self.store, self.clock)
         await self.wake_runtime()
         return Submitted(run=run, warnings=parsed.warnings)
+
+    async def _is_repeated(self, submission: Submission) -> bool:
+        """Whether its run is there by its key, and it makes no further one."""
+        if submission.key is None:
+            return False
+        return await self.store.with_key(submission.submitter, submission.key) is not None
 
     def request(self, submission: Submission, descriptor: Descriptor) -> Request:
         """Plan a run. Raises UserError for what the engine cannot do, or could never give."""

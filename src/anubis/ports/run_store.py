@@ -131,6 +131,10 @@ class RunStore(RunReader, History, Protocol):
         """How many runs of a submitter have not ended, counted up to ``limit``."""
         ...
 
+    async def with_key(self, submitter: str, key: str) -> Run | None:
+        """The run that a submitter added with this key, if there is one."""
+        ...
+
     async def active(self, limit: int) -> Sequence[Run]:
         """Runs that have not ended, oldest first."""
         ...

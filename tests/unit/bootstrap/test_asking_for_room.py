@@ -126,6 +126,15 @@ async def test_one_person_may_not_fill_the_queue() -> None:
     await submit(application, submitter="bob")
 
 
+async def test_a_submission_that_is_repeated_by_its_key_is_not_one_too_many() -> None:
+    application = installation(max_active_per_user=1)
+    first = await submit(application, key="k")
+
+    assert (await submit(application, key="k")).id == first.id
+    with pytest.raises(TooMuch):
+        await submit(application, key="another")
+
+
 async def test_a_run_that_waits_says_what_for_and_who_is_before() -> None:
     application = installation(slots=4)
     asking = [await submit(application, "hardware.gpus = 1") for _ in range(3)]

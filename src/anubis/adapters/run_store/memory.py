@@ -174,6 +174,10 @@ class MemoryRunStore:
         """See the port."""
         return min(sum(run.submitter == submitter for run in self._active()), max(0, limit))
 
+    async def with_key(self, submitter: str, key: str) -> Run | None:
+        """See the port."""
+        return self._keyed(submitter, key)
+
     async def active(self, limit: int) -> Sequence[Run]:
         """See the port."""
         return tuple(itertools.islice(self._active(), max(0, limit)))

@@ -111,6 +111,10 @@ class SqliteRunStore:
         """See the port."""
         return self._database.read(queueing.active_of, submitter, limit)
 
+    async def with_key(self, submitter: str, key: str) -> Run | None:
+        """See the port."""
+        return self._database.read(reading.run_by_key, submitter, key)
+
     async def active(self, limit: int) -> Sequence[Run]:
         """See the port."""
         return self._database.read(reading.active, limit)

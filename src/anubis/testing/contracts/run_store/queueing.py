@@ -80,7 +80,10 @@ class KeyContract:
         other = builders.a_run(2, submitter="other")
         await store.add(first, builders.a_document(), PLAN, "", key="k")
         assert await store.add(second, builders.a_document(), PLAN, "", key="k") == first
+        assert await store.with_key(other.submitter, "k") is None
         assert await store.add(other, builders.a_document(), PLAN, "", key="k") == other
+        assert await store.with_key(first.submitter, "k") == first
+        assert await store.with_key(other.submitter, "k") == other
         assert await page(store) == [other.id, first.id]
         with pytest.raises(errors.RunNotFound):
             await store.events(second.id)
