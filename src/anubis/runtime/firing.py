@@ -34,6 +34,7 @@ import structlog
 from anubis.domain.errors import (
     AnubisError,
     NotPossible,
+    RunNotFound,
     ScheduleNotFound,
     TemporaryError,
     UserError,
@@ -183,7 +184,7 @@ class Firer:
         others = [run_id for run_id in {*active, *outcome.runs.values()} if run_id != newest]
         canceled = []
         for run_id in sorted(others):
-            with contextlib.suppress(NotPossible):  # it has ended by itself
+            with contextlib.suppress(NotPossible, RunNotFound):  # it has ended, or was purged
                 now = self._desk.clock.now()
                 await self._desk.runs.request_cancel(run_id, now=now, by=f"schedule {schedule.id}")
                 canceled.append(run_id)

@@ -183,6 +183,24 @@ async def test_cancel_previous_cancels_the_run_before_and_tells_it(shop: Shop) -
     assert f"asked run {first.id} to stop" in (await shop.story(schedule_id))[-1]
 
 
+async def test_a_run_that_ends_and_is_purged_as_it_is_canceled_spoils_no_firing(shop: Shop) -> None:
+    schedule_id = await shop.add(overlap=Overlap.CANCEL_PREVIOUS)
+    await turn(shop, NOON)
+    [first] = await shop.fired(schedule_id)
+    submit = shop.submit
+
+    async def purging(schedule: Schedule, moment: datetime, run_id: RunId) -> Run:
+        await shop.end(first.id)
+        await shop.runs.delete(first.id)
+        return await submit(schedule, moment, run_id)
+
+    shop.submit = purging  # type: ignore[method-assign]  # somebody else acts meanwhile
+    await turn(shop, NOON + HOUR)
+    [second] = await shop.fired(schedule_id)
+    stored = await shop.schedules.get(schedule_id)
+    assert (stored.fired, stored.last_run) == (2, second.id)
+
+
 async def test_a_run_is_not_canceled_for_one_that_cannot_be_made(shop: Shop) -> None:
     schedule_id = await shop.add(overlap=Overlap.CANCEL_PREVIOUS)
     await turn(shop, NOON)
