@@ -41,6 +41,11 @@ PAUSE = 4
 """So many times as long as a costly choice took."""
 
 
+ASK_AGAIN = 10.0
+"""Seconds. A choice that started nothing is not made again until something has happened to any run.
+What time alone changes (leases that end, how much people have used) is noticed so much later."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Admitted:
     """What may start, and what the choice was made beside."""
@@ -60,6 +65,7 @@ class Admission:
         self._capacities = capacities
         self._shares = Shares()
         self._rests_until = 0.0
+        self._in_vain: tuple[object, float, Admitted] | None = None  # when nothing could start
         self.due = math.inf  #: when to ask again, on the monotonic clock, if we could not choose
 
     async def begin(self) -> None:
@@ -93,7 +99,11 @@ class Admission:
         self.due = self._rests_until if is_resting else math.inf
         if each <= 0 or is_resting:
             return Admitted(leaves_some=True)
+        situation = (await self._store.last_sequence(), [run.id for run in carried])
+        if (known := self._in_vain) and known[0] == situation and began < known[1]:
+            return known[2]
         admitted = await self._choose(carried, each)
+        self._in_vain = None if admitted.chosen else (situation, began + ASK_AGAIN, admitted)
         took = self._clock.monotonic() - began
         self._rests_until = began + took * (1 + PAUSE) if took > COSTLY else 0.0
         return admitted

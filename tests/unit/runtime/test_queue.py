@@ -30,6 +30,7 @@ from anubis.testing.clock import ManualClock
 LEASE = timedelta(hours=100)
 WIDE = Capacity(slots=4, cpus=4, memory_bytes=2**30, gpus=4)
 ALONE = Demand(exclusive=True)
+ALL = Demand(cpus=4)
 ENDLESS = Script(endless=True)
 
 
@@ -362,3 +363,19 @@ async def test_choosing_among_very_many_leaves_time_for_others() -> None:
         assert second in await queue.running()
     gaps = [later - sooner for sooner, later in itertools.pairwise(store.looked)]
     assert min(gaps) >= 0.5
+
+
+async def test_runs_that_cannot_start_are_not_looked_at_again_until_something_happens() -> None:
+    queue = Queue()
+    queue.store = store = Laborious(queue.clock)
+    first, second = await queue.submit(demand=ALL), await queue.submit(demand=ALL)
+    async with queue.worker() as worker:
+        assert await queue.states(first, second) == [RunState.RUNNING, QUEUED]
+        store.looked.clear()
+        for _ in range(5):
+            queue.clock.advance(timedelta(seconds=1))
+            await queue.turn(worker)
+        assert len(store.looked) <= 1  # since the second one was brought to the queue
+
+        await queue.finish(worker, first)
+        assert await queue.states(second) == [RunState.RUNNING]
