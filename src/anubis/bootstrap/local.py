@@ -46,6 +46,7 @@ class LocalApplication:
     series: SeriesStore
     engines: Mapping[str, Capabilities]
     wake_runtime: Callable[[], Awaitable[None]]  #: starts it if it is not alive
+    adding_schedule: asyncio.Lock = dataclasses.field(default_factory=asyncio.Lock)
 
     @property
     def schedules(self) -> LocalSchedules:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from anubis.bootstrap.application import Scheduled, Submission
 from anubis.bootstrap.surroundings import service_environment
 from anubis.domain import identity
-from anubis.domain.descriptor import SINGLE_RUN
+from anubis.domain.descriptor import SINGLE_RUN, Descriptor
 from anubis.domain.document import Document
 from anubis.domain.errors import NotPossible, RunNotFound, UserError
 from anubis.domain.event import EventKind, NewEvent
@@ -49,26 +49,12 @@ class LocalSchedules:
             )
         # What cannot be planned should be told now and not at three in the morning.
         request = await _request(app, submission)
-        if (known := await self._with_key(submission)) is not None:
-            return Scheduled(schedule=known, warnings=parsed.warnings)
-        now, recurrence = app.clock.now(), parsed.descriptor.schedule
-        schedule = Schedule(
-            id=_id(now, submission),
-            version=1,
-            benchmark=request.benchmark,
-            cron=parsed.descriptor.info.scheduling,
-            time_zone=recurrence.time_zone,
-            overlap=recurrence.overlap,
-            catch_up=recurrence.catch_up,
-            engine=request.engine,
-            priority=request.priority,
-            descriptor_sha=submission.document.sha,
-            submitter=submission.submitter,
-            created_at=now,
-        )
-        schedule = dataclasses.replace(schedule, next_at=_first(schedule, now))
-        message = f"{submission.submitter} submitted {submission.document.name}"
-        await app.schedule_store.add(schedule, submission.document, message)
+        async with app.adding_schedule:  # of two with the same key, one must see the other
+            schedule = await self._with_key(submission)
+            if schedule is None:
+                schedule = _schedule(submission, parsed.descriptor, request, app.clock.now())
+                message = f"{submission.submitter} submitted {submission.document.name}"
+                await app.schedule_store.add(schedule, submission.document, message)
         await app.wake_runtime()
         return Scheduled(schedule=schedule, warnings=parsed.warnings)
 
@@ -213,6 +199,27 @@ async def _request(application: LocalApplication, submission: Submission) -> Req
     environment = service_environment(submission.environment)
     once = dataclasses.replace(submission, environment=environment, wants_it_now=True)
     return application.request(once, descriptor)
+
+
+def _schedule(
+    submission: Submission, descriptor: Descriptor, request: Request, now: datetime
+) -> Schedule:
+    recurrence = descriptor.schedule
+    schedule = Schedule(
+        id=_id(now, submission),
+        version=1,
+        benchmark=request.benchmark,
+        cron=descriptor.info.scheduling,
+        time_zone=recurrence.time_zone,
+        overlap=recurrence.overlap,
+        catch_up=recurrence.catch_up,
+        engine=request.engine,
+        priority=request.priority,
+        descriptor_sha=submission.document.sha,
+        submitter=submission.submitter,
+        created_at=now,
+    )
+    return dataclasses.replace(schedule, next_at=_first(schedule, now))
 
 
 def _id(now: datetime, submission: Submission) -> ScheduleId:

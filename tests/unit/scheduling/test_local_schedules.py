@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from datetime import timedelta
 from pathlib import Path
@@ -147,6 +148,20 @@ async def test_the_same_key_makes_one_schedule(world: World) -> None:
     assert (await world.add(key="other")).id != first.id
     with pytest.raises(NotPossible, match="another descriptor"):
         await world.schedules.add(submission("0 1 * * *", key="k"))
+
+
+async def test_the_same_key_at_the_same_moment_makes_one_schedule(world: World) -> None:
+    """A client that heard nothing asks again while the store is still writing."""
+    add = world.kept.add
+
+    async def slowly(schedule: Schedule, document: Document, message: str) -> None:
+        world.clock.advance(HOUR)
+        await asyncio.sleep(0)
+        await add(schedule, document, message)
+
+    world.kept.add = slowly  # type: ignore[method-assign]  # it waits for the disk
+    first, second = await asyncio.gather(world.add(key="k"), world.add(key="k"))
+    assert first == second
 
 
 async def test_each_firing_is_a_run_with_the_schedule_as_its_family(world: World) -> None:
