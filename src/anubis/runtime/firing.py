@@ -192,14 +192,12 @@ class Firer:
 
     async def _record(self, schedule: Schedule, decision: Decision, outcome: Outcome) -> None:
         now = self._desk.clock.now()
-        if await self._replace(concluding.conclude(schedule, decision, outcome, now)):
-            return
-        # Somebody was first. Another firer has recorded the same; who pauses a schedule while it
-        # fires should still find the run in its story.
-        fresh = await self._desk.schedules.get(schedule.id)
-        is_told = not outcome.runs or (fresh.last_at and fresh.last_at >= max(outcome.runs))
-        if fresh.is_paused and not is_told:
-            await self._replace(concluding.conclude(fresh, decision, outcome, now))
+        while not await self._replace(concluding.conclude(schedule, decision, outcome, now)):
+            # Somebody was first. Another firer has recorded the same; who pauses a schedule while
+            # it fires, and maybe resumes it, should still find the run in its story.
+            schedule = await self._desk.schedules.get(schedule.id)
+            if not outcome.runs or _is_settled(schedule, max(outcome.runs)):
+                return
 
     async def _replace(self, conclusion: Conclusion) -> bool:
         stored = await self._desk.schedules.replace(conclusion.schedule, events=conclusion.events)
@@ -233,6 +231,12 @@ class Firer:
             if len(page) < BATCH:
                 return
             before = page[-1].id
+
+
+def _is_settled(schedule: Schedule, moment: datetime) -> bool:
+    """Whether a firing is recorded, or will be because it is still due."""
+    is_recorded = schedule.last_at is not None and schedule.last_at >= moment
+    return is_recorded or (schedule.next_at is not None and schedule.next_at <= moment)
 
 
 def _in_one_line(error: Exception) -> str:

@@ -314,6 +314,28 @@ async def test_a_firing_in_the_moment_of_a_pause_is_still_told(shop: Shop) -> No
     assert (stored.next_at, stored.fired, stored.last_run) == (None, 1, run.id)
 
 
+async def test_a_firing_between_a_pause_and_its_end_is_still_told(shop: Shop) -> None:
+    schedule_id = await shop.add()
+    submit = shop.submit
+
+    async def pausing(schedule: Schedule, moment: datetime, run_id: RunId) -> Run:
+        run = await submit(schedule, moment, run_id)
+        paused = await shop.schedules.replace(
+            dataclasses.replace(schedule, paused_at=NOON, next_at=None)
+        )
+        assert paused is not None
+        resumed = dataclasses.replace(paused, paused_at=None, next_at=NOON + HOUR)
+        assert await shop.schedules.replace(resumed)
+        return run
+
+    shop.submit = pausing  # type: ignore[method-assign]  # somebody else acts meanwhile
+    await turn(shop, NOON)
+    [run] = await shop.fired(schedule_id)
+    stored = await shop.schedules.get(schedule_id)
+    assert (stored.next_at, stored.fired, stored.last_run) == (NOON + HOUR, 1, run.id)
+    assert len(await shop.story(schedule_id)) == 1
+
+
 async def test_a_schedule_removed_while_it_fires_disturbs_nobody(shop: Shop) -> None:
     gone, other = await shop.add(1), await shop.add(2)
     submit = shop.submit
