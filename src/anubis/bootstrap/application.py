@@ -7,7 +7,7 @@ asks a service. Whoever calls need not know which of them it talks to.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -178,7 +178,7 @@ class Application(Protocol):
         """Under which name the runs of whoever sits here are kept."""
         ...
 
-    def watch(self, run_id: RunId) -> AsyncIterator[Snapshot]:
+    def watch(self, run_id: RunId) -> AsyncGenerator[Snapshot, None]:
         """Follow a run to its end."""
         ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from anubis.bootstrap.application import Submission, Submitted
@@ -130,7 +130,7 @@ class LocalApplication:
         """Their own."""
         return person
 
-    def watch(self, run_id: RunId) -> AsyncIterator[Snapshot]:
+    def watch(self, run_id: RunId) -> AsyncGenerator[Snapshot, None]:
         """Follow a run to its end. A runtime that was killed is started again."""
         care, why = self.wake_runtime, self.waiting
         return watching.watch(run_id, self.store, self.clock, care=care, why=why)

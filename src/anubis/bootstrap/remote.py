@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -148,7 +148,7 @@ class RemoteApplication:
         """Under which name what we submit is kept."""
         return (await self.client.me()).user
 
-    def watch(self, run_id: RunId) -> AsyncIterator[Snapshot]:
+    def watch(self, run_id: RunId) -> AsyncGenerator[Snapshot, None]:
         """Follow a run to its end, over restarts of the service."""
         return self.client.watch(run_id)
 

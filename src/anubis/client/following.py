@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
+
+import httpx
 
 from anubis.client import calling, parsing
 from anubis.client.calling import Call, decoded, segment
@@ -47,10 +50,11 @@ async def _stream(
         try:
             async with transport.stream(_call(run_id, query)) as response:
                 back_off = None
-                async for text in _split(response.aiter_bytes()):
-                    line = parsing.line(Fields(decoded(text), "line"))
-                    last = line.number
-                    yield line
+                async with contextlib.aclosing(_split(response)) as texts:
+                    async for text in texts:
+                        line = parsing.line(Fields(decoded(text), "line"))
+                        last = line.number
+                        yield line
         except Setback as setback:
             back_off = back_off or BackOff(transport.policy, transport.clock)
             if not await back_off.rest(setback.wait):
@@ -61,13 +65,13 @@ async def _stream(
             query = dataclasses.replace(query, after=last, tail=None)
 
 
-async def _split(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _split(response: httpx.Response) -> AsyncGenerator[bytes, None]:
     """Whole lines. httpx would also split at characters that JSON leaves as they are, like U+2028.
 
     What follows the last newline is the half of a line that broke off, and is asked for again.
     """
     rest = b""
-    async for chunk in chunks:
+    async for chunk in response.aiter_bytes():
         *whole, rest = (rest + chunk).split(b"\n")
         for line in whole:
             yield line

@@ -7,6 +7,7 @@ ever. So nothing is missed and nothing comes twice, however often the service is
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from datetime import timedelta
 
@@ -50,8 +51,10 @@ async def watch(transport: Transport, run_id: RunId) -> AsyncGenerator[Snapshot,
             async with transport.stream(_call(run_id, gathering.last)) as response:
                 _must_stream(response)
                 attempts.succeeded()
-                async for snapshot in _snapshots(EventSource(response), gathering):
-                    yield snapshot
+                snapshots = _snapshots(EventSource(response), gathering)
+                async with contextlib.aclosing(snapshots):
+                    async for snapshot in snapshots:
+                        yield snapshot
         except Setback as setback:
             await attempts.failed(setback)
         else:  # it closes its streams when it is shut down, or when we read too slowly
@@ -104,7 +107,7 @@ class _Attempts:
             notify(f"the service at {self._transport.endpoint} {what}")
 
 
-async def _snapshots(source: EventSource, gathering: _Gathering) -> AsyncIterator[Snapshot]:
+async def _snapshots(source: EventSource, gathering: _Gathering) -> AsyncGenerator[Snapshot, None]:
     """What one stream brings, in as few snapshots as can be without waiting for more."""
     messages = source.aiter_sse()
     upcoming = _next(messages)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncGenerator, Collection
 from datetime import datetime
 from typing import Protocol
 
@@ -42,7 +42,7 @@ class LogWriter(Protocol):
 class LogReader(Protocol):
     """Look at the output of runs, also while it is being written."""
 
-    def lines(self, run_id: RunId, query: LogQuery) -> AsyncIterator[LogLine]:
+    def lines(self, run_id: RunId, query: LogQuery) -> AsyncGenerator[LogLine, None]:
         """The lines that match, in order. A run without output has none; that is no error."""
         ...
 

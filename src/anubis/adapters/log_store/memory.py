@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from datetime import datetime
 
 from anubis.domain.logline import LogLine
@@ -24,7 +24,7 @@ class MemoryLogStore:
         self._logs[run_id] = _MemoryLogWriter()
         return self._logs[run_id]
 
-    async def lines(self, run_id: RunId, query: LogQuery) -> AsyncIterator[LogLine]:
+    async def lines(self, run_id: RunId, query: LogQuery) -> AsyncGenerator[LogLine, None]:
         """The visible lines that match, in order."""
         log = self._logs.get(run_id)
         matching = (line for line in (log.visible if log else ()) if _matches(line, query))

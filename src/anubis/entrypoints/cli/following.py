@@ -90,26 +90,27 @@ async def follow(
     application: Application, run_id: RunId, view: View, interrupts: Interrupts, react: Reaction
 ) -> Run | None:
     """Show the run until it ends, and give it as it ended; None if we left before."""
-    snapshots = application.watch(run_id)
     run: Run | None = None
-    upcoming = _next(snapshots)
-    try:
-        while True:
-            waiting: set[asyncio.Future[Any]] = {upcoming, interrupts.next}
-            await asyncio.wait(waiting, timeout=view.beat, return_when=asyncio.FIRST_COMPLETED)
-            if interrupts.take() and await react():
-                return None
-            if not upcoming.done():
-                await _tick(application, run_id, view, run)
-                continue
-            snapshot = upcoming.result()
-            if snapshot is None:
-                return run
-            run = snapshot.run
-            view.show(snapshot, application.clock.now())
-            upcoming = _next(snapshots)
-    finally:
-        await _drop(upcoming)
+    # Closed here: whatever ends the showing, a stream must not outlive the event loop.
+    async with contextlib.aclosing(application.watch(run_id)) as snapshots:
+        upcoming = _next(snapshots)
+        try:
+            while True:
+                waiting: set[asyncio.Future[Any]] = {upcoming, interrupts.next}
+                await asyncio.wait(waiting, timeout=view.beat, return_when=asyncio.FIRST_COMPLETED)
+                if interrupts.take() and await react():
+                    return None
+                if not upcoming.done():
+                    await _tick(application, run_id, view, run)
+                    continue
+                snapshot = upcoming.result()
+                if snapshot is None:
+                    return run
+                run = snapshot.run
+                view.show(snapshot, application.clock.now())
+                upcoming = _next(snapshots)
+        finally:
+            await _drop(upcoming)
 
 
 async def _drop(task: asyncio.Future[Any]) -> None:

@@ -7,7 +7,7 @@ watcher costs the measured program next to nothing.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
 from anubis.domain.event import Event
 from anubis.domain.metric import Summary
@@ -40,7 +40,7 @@ async def watch(
     *,
     care: Callable[[], Awaitable[None]],
     why: Callable[[Run], Awaitable[str]],
-) -> AsyncIterator[Snapshot]:
+) -> AsyncGenerator[Snapshot, None]:
     """Yield at once, then at every change; end after the snapshot of the terminal state.
 
     ``why`` says why a run waits; it is asked once a run is in the queue.

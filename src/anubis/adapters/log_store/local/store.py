@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
 from anubis.adapters.log_store.local import files, reading, searching, writing
@@ -32,7 +32,7 @@ class LocalLogStore:
         await self.delete(run_id)
         return writing.LocalLogWriter(files.LogFiles.of(self._root, run_id))
 
-    async def lines(self, run_id: RunId, query: LogQuery) -> AsyncIterator[LogLine]:
+    async def lines(self, run_id: RunId, query: LogQuery) -> AsyncGenerator[LogLine, None]:
         """The lines that match, in order."""
         paths = files.LogFiles.of(self._root, run_id)
         log = reading.LogFile.open(paths.log)

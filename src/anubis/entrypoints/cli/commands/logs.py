@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import operator
 from collections.abc import Callable, Sequence
@@ -113,13 +114,15 @@ class _Printer:
             return
         last, pieces = self._query.after, list[bytes]()
         is_filtered = self._query is self._wanted
+        lines = self._application.logs.lines(self._run_id, self._query)
         try:
-            async for line in self._application.logs.lines(self._run_id, self._query):
-                last = line.number
-                if is_filtered or _matches(line, self._wanted):
-                    pieces.append(self._rendered(line))
-                    if len(pieces) >= _BATCH:
-                        _write(pieces)
+            async with contextlib.aclosing(lines):
+                async for line in lines:
+                    last = line.number
+                    if is_filtered or _matches(line, self._wanted):
+                        pieces.append(self._rendered(line))
+                        if len(pieces) >= _BATCH:
+                            _write(pieces)
         except ServiceUnavailable:
             _write(pieces)
             self._query = LogQuery(after=last) if last else self._query
