@@ -22,6 +22,7 @@ from anubis.adapters.run_store.sqlite import SqliteRunStore
 from anubis.adapters.sqlite import Database
 from anubis.bootstrap import embedded, stores
 from anubis.bootstrap.service import Service
+from anubis.domain.access import Role
 from anubis.domain.run import RunId, RunState, WorkerId
 from anubis.entrypoints.api import app
 from anubis.entrypoints.api.protocol import BoundedProtocol
@@ -29,6 +30,7 @@ from anubis.entrypoints.api.resources import streaming
 from anubis.ports.run_store import Step
 from anubis.runtime.broadcasting import Broadcaster
 from anubis.settings.model import Settings
+from anubis.stages.access import tokens
 from anubis.testing import builders
 from anubis.testing.clock import NOON
 
@@ -52,7 +54,9 @@ class Listening:
 
 
 @contextlib.asynccontextmanager
-async def listening(home: Path, *, most: int = 5000) -> AsyncIterator[Listening]:
+async def listening(
+    home: Path, *, most: int = 5000, requires_tokens: bool = False
+) -> AsyncIterator[Listening]:
     settings = Settings(home=home)
     embedded.make_home(settings)
     async with stores.opened(settings) as kept:
@@ -68,7 +72,7 @@ async def listening(home: Path, *, most: int = 5000) -> AsyncIterator[Listening]
             actions=SqliteActionStore(kept.database),
             scripts=kept.scripts,
             settings=settings,
-            requires_tokens=False,
+            requires_tokens=requires_tokens,
             broadcaster=broadcaster,
             started_at=application.clock.now(),
         )
@@ -239,6 +243,45 @@ async def test_a_client_that_vanishes_is_forgotten(tmp_path: Path) -> None:
         await service.watched_by(1)
         writer.transport.abort()
         await service.watched_by(0)
+
+
+async def test_a_client_that_sends_too_much_is_let_go(tmp_path: Path) -> None:
+    async with listening(tmp_path) as service, asyncio.timeout(PATIENCE):
+        reader, writer = await asyncio.open_connection("127.0.0.1", service.port)
+        head = _request("/events/stream", 0).removesuffix(b"\r\n")
+        writer.write(head + b"Transfer-Encoding: chunked\r\n\r\n")
+        await _skip_head(reader)
+        await service.watched_by(1)
+        with contextlib.suppress(ConnectionError):
+            for _ in range(20):
+                writer.write(b"100000\r\n" + bytes(0x100000) + b"\r\n")
+                await writer.drain()
+        await service.watched_by(0)
+        writer.transport.abort()
+
+
+async def test_a_stream_ends_when_its_token_is_revoked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streaming, "SILENCE", 0.01)
+    monkeypatch.setattr(streaming, "LOOK_EVERY", 0.02)
+    async with listening(tmp_path, requires_tokens=True) as service, asyncio.timeout(PATIENCE):
+        access, clock = service.service.access, service.service.application.clock
+        issued = [
+            await tokens.issue(tokens.Wish(user=user, role=Role.VIEWER), access, clock)
+            for user in ("ada", "eve")
+        ]
+        async with contextlib.AsyncExitStack() as stack:
+            client = await stack.enter_async_context(httpx.AsyncClient())
+            for one in issued:
+                headers = {"Authorization": f"Bearer {one.secret}"}
+                url = f"{service.address}/events/stream"
+                answer = await stack.enter_async_context(client.stream("GET", url, headers=headers))
+            await service.watched_by(2)
+            await access.revoke(issued[1].token.id, now=clock.now())
+            async for _ in answer.aiter_bytes():
+                pass
+            await service.watched_by(1)
 
 
 async def test_silence_is_broken_by_comments(

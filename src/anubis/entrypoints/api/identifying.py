@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from anubis.bootstrap.service import Service
 from anubis.domain.access import Principal, Role
-from anubis.domain.errors import AnubisError, NotAuthenticated
+from anubis.domain.errors import AnubisError, NotAuthenticated, TemporaryError
 from anubis.entrypoints.api import problems
 from anubis.stages.access import tokens
 from anubis.stages.access.limiting import Limiter, Rate
@@ -32,7 +33,10 @@ FAILURES = Rate(per_second=1.0, burst=20)
 
 
 class Identify:
-    """Puts the principal into the state of the request, or answers 401 or 429."""
+    """Puts into the state of a request who asks, or answers 401 or 429.
+
+    ``principal`` is who it is, ``is_welcome`` tells whether they still are.
+    """
 
     def __init__(self, app: ASGIApp, *, service: Service) -> None:
         settings, clock = service.settings, service.application.clock
@@ -49,6 +53,7 @@ class Identify:
             return
         try:
             scope["state"]["principal"] = await self._identify(scope)
+            scope["state"]["is_welcome"] = functools.partial(self._is_welcome, scope)
         except AnubisError as error:
             response = problems.answer(error, scope["state"]["request_id"])
             await response(scope, receive, send)
@@ -61,14 +66,27 @@ class Identify:
             named = headers.get(USER_HEADER, "")
             return Principal(user=named if _is_user(named) else ANYBODY, role=Role.ADMIN)
         secret = _secret(headers.get("authorization", ""))
-        access, clock = self._service.access, self._service.application.clock
-        principal = await tokens.recognize(secret, access, clock) if secret else None
+        principal = await self._recognize(secret)
         if principal is None:
             if secret:
                 self._failures.take(_address(scope))
             raise NotAuthenticated(_WRONG if secret else _MISSING)
         self._limiter.take(str(principal.token))
         return principal
+
+    async def _recognize(self, secret: str) -> Principal | None:
+        access, clock = self._service.access, self._service.application.clock
+        return await tokens.recognize(secret, access, clock) if secret else None
+
+    async def _is_welcome(self, scope: Scope) -> bool:
+        """Whether who asked this would be let in now too: what does not end asks again."""
+        if not self._service.requires_tokens:
+            return True
+        try:
+            secret = _secret(Headers(scope=scope).get("authorization", ""))
+            return await self._recognize(secret) is not None
+        except TemporaryError:  # nobody knows; who comes back is looked at anew
+            return False
 
 
 _MISSING = "a token is needed: send it as 'Authorization: Bearer TOKEN'"

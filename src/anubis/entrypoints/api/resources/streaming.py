@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Final
 
+from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
@@ -17,6 +19,10 @@ EVENT_STREAM: Final = "text/event-stream"
 
 SILENCE = 15.0
 """Seconds after which a comment is sent: many proxies close what is silent for half a minute."""
+
+LOOK_EVERY = 15.0
+"""Seconds after which it is looked whether the client's token still opens anything: it may be
+revoked, or expire, while the stream goes on."""
 
 PATIENCE = 30.0
 """Seconds that a client may take to accept what is sent. Later it can go on where it was."""
@@ -38,24 +44,33 @@ class EventStream(Response):
         self._is_gone = False
         self._pause: asyncio.Timeout | None = None  #: while it waits for news
 
-    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer. Errors of opening are raised before anything is sent."""
+        is_welcome: Callable[[], Awaitable[bool]] = scope["state"]["is_welcome"]
         async with self._opening as watch:
             headers = self.raw_headers
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             # It lives as long as this call; the framework has no other way to hear of a departure.
             leaving = asyncio.create_task(self._notice_leaving(receive), name="leaving")
             try:
-                await self._pump(watch, send)
+                await self._pump(watch, send, is_welcome)
             except TimeoutError:  # it does not read: the connection ends, and it may come back
                 pass
             finally:
                 leaving.cancel()
                 await asyncio.gather(leaving, return_exceptions=True)
 
-    async def _pump(self, watch: Watch, send: Send) -> None:
+    async def _pump(
+        self, watch: Watch, send: Send, is_welcome: Callable[[], Awaitable[bool]]
+    ) -> None:
+        now = asyncio.get_running_loop().time
         text: bytes | None = frames.COMMENT  # at once, so that the client knows it is connected
+        look_at = now() + LOOK_EVERY
         while text is not None and not self._is_gone:
+            if now() >= look_at:
+                if not await is_welcome():
+                    break
+                look_at = now() + LOOK_EVERY
             async with asyncio.timeout(PATIENCE):
                 await send({"type": "http.response.body", "body": text, "more_body": True})
             text = await self._next(watch)
@@ -72,8 +87,10 @@ class EventStream(Response):
             self._pause = None
 
     async def _notice_leaving(self, receive: Receive) -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
+        # HTTPException: it sends a body, and more than anybody needs to ask for a stream.
+        with contextlib.suppress(HTTPException):
+            while (await receive())["type"] != "http.disconnect":
+                pass
         self._is_gone = True
         if self._pause is not None:
             self._pause.reschedule(asyncio.get_running_loop().time())
