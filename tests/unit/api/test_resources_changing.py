@@ -274,6 +274,34 @@ async def test_viewers_look_and_do_not_submit(guarded: World) -> None:
         assert run["submitter"] == "ada"  # the token says so, whatever the header says
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{" + ",".join(f'"a{number}":1' for number in range(20_000)) + "}",
+        '{"descriptor":"","now":false' + ',"a":1' * 20_000 + "}",
+        '{"descriptor":' + "[1," * 20_000,
+        json.dumps({"descriptor": [1] * 20_000}),
+        json.dumps([1] * 20_000),
+    ],
+    ids=["many fields", "one field many times", "no JSON", "a list for a text", "a list"],
+)
+async def test_a_large_body_that_makes_no_sense_is_explained_in_few_words(
+    ada: httpx.AsyncClient, body: str
+) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = await ada.post("/descriptors/validate", content=body, headers=headers)
+    assert answer.status_code == 422
+    assert len(answer.json()["problems"]) <= 20
+    assert len(answer.content) < 20_000
+
+
+async def test_a_large_descriptor_in_json_is_read(ada: httpx.AsyncClient) -> None:
+    comment = "# é\n" * 20_000
+    body = {"descriptor": TOML + comment, "name": "x.toml", "priority": 1, "now": True}
+    answer = await ada.post("/descriptors/validate", json=body)
+    assert answer.json()["valid"]
+
+
 async def test_validate_tells_problems_and_stores_nothing(
     world: World, ada: httpx.AsyncClient
 ) -> None:

@@ -115,6 +115,30 @@ async def test_malformed_requests_are_told_field_found_and_expected(
     assert "JSON" in broken.json()["detail"]
 
 
+async def test_of_very_much_that_is_wrong_only_the_beginning_is_told(
+    world: World, client: httpx.AsyncClient
+) -> None:
+    @world.app.post("/things")
+    async def post_things(things: list[Thing]) -> list[Thing]:
+        return things
+
+    wrong = [{"number": value} for value in ("x" * 10_000, [[1] * 10_000], {"a": "b" * 10_000})]
+    answer = await client.post("/things", json=wrong * 100)
+    assert answer.status_code == 422
+    assert len(answer.json()["problems"]) == 20
+    assert len(answer.content) < 20_000
+
+
+async def test_a_query_of_thousands_of_parameters_is_refused_unread(
+    client: httpx.AsyncClient,
+) -> None:
+    answer = await client.get("/api/v1/runs?" + "&".join(f"a{number}" for number in range(1000)))
+    assert answer.status_code == 414
+    assert "parameters" in answer.json()["detail"]
+    units = "&".join(f"unit=u{number}" for number in range(100))
+    assert (await client.get(f"/api/v1/runs/last/logs?{units}")).status_code == 404
+
+
 async def test_unknown_paths_and_methods_are_problems_too(client: httpx.AsyncClient) -> None:
     missing, wrong = await client.get("/api/v1/nowhere"), await client.put("/api/v1/health")
     assert (missing.status_code, wrong.status_code) == (404, 405)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import NotRequired, TypedDict
@@ -48,6 +49,13 @@ STATUS: Mapping[type[errors.AnubisError], int] = {
 """The status of an error: that of the nearest class above it."""
 
 DEFECT = "an internal error: the log of the service tells more under this request id"
+
+
+MOST_SHOWN = 20
+"""Of what is wrong with a request, so much is told: whoever sends more should begin with these."""
+
+LONGEST_SHOWN = 200
+"""Characters of what was found."""
 
 
 class FieldShape(TypedDict):
@@ -125,7 +133,7 @@ async def _explained(request: Request, error: Exception) -> Response:
 
 async def _malformed(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    found = [_field(one) for one in error.errors()]
+    found = [_field(one) for one in error.errors()[:MOST_SHOWN]]
     sentences = "; ".join(
         f"{one['field']}: found {one['found']}, expected {one['expected']}" for one in found
     )
@@ -143,12 +151,24 @@ async def _malformed(request: Request, error: Exception) -> Response:
 def _field(error: Mapping[str, object]) -> FieldShape:
     place = error.get("loc", ())
     assert isinstance(place, tuple | list)
-    found = repr(error.get("input"))
+    found = _shown(error.get("input"))
     return FieldShape(
-        field=".".join(str(part) for part in place),
-        found=found if len(found) <= 200 else f"{found[:200]}…",
+        field=".".join(str(part)[:LONGEST_SHOWN] for part in place),
+        found=found if len(found) <= LONGEST_SHOWN else f"{found[:LONGEST_SHOWN]}…",
         expected=str(error.get("msg", "")),
     )
+
+
+def _shown(value: object) -> str:
+    """The beginning of a value. Writing out all of it could take longer than all the rest."""
+    if isinstance(value, str | bytes):
+        return repr(value[: LONGEST_SHOWN + 1])
+    return _SHORT.repr(value)
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlist = _SHORT.maxdict = 20
+_SHORT.maxstring = _SHORT.maxlong = LONGEST_SHOWN
 
 
 async def _http(request: Request, error: Exception) -> Response:

@@ -1,6 +1,6 @@
-"""How large the body of a request may be.
+"""How large a request may be: its body, and the number of its parameters.
 
-By its announced length where there is one, and while it streams in any case.
+A body is judged by its announced length where there is one, and while it streams in any case.
 """
 
 from __future__ import annotations
@@ -20,8 +20,13 @@ LARGER: Mapping[str, int] = {"/api/job/descriptor": 256 * 1024**2}
 """Paths that take more: the original clients send the archive of their scripts there."""
 
 
+MOST_PARAMETERS = 250
+"""In a query. A hundred names of programs are the most that anybody may ask for; checking thousands
+takes seconds, in which nobody else is answered."""
+
+
 class SizeLimit:
-    """Answers 413 to bodies that are too large."""
+    """Answers 413 to bodies that are too large, 414 to queries that are."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -30,6 +35,11 @@ class SizeLimit:
         """Pass a request on with a body that ends before it gets too large."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
+            return
+        if scope["query_string"].count(b"&") >= MOST_PARAMETERS:
+            text = f"the query is too long: expected at most {MOST_PARAMETERS} parameters"
+            response = problems.plain(414, text, scope["state"]["request_id"])
+            await response(scope, receive, send)
             return
         limit = limit_of(scope["path"])
         announced = Headers(scope=scope).get("content-length", "0")
