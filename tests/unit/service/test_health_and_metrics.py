@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import shutil
 from collections.abc import Sequence
@@ -203,6 +204,20 @@ async def test_a_purged_run_is_shown_no_more(world: World, client: httpx.AsyncCl
     assert "BAI_METRICS_loss" in await families(client)
     await world.store.delete(run.id)
     assert "BAI_METRICS_loss" not in await families(client)
+
+
+async def test_two_who_ask_at_once_do_not_disturb_each_other(world: World) -> None:
+    run = builders.a_run(1)
+    await started(world, run, [builders.a_summary()])
+    await world.store.apply(
+        WORKER, builders.a_step(run.id, *builders.PATH_TO_SUCCESS[len(RUNNING) :])
+    )
+    shown: recent.Recent = world.app.state.recent
+    first = asyncio.create_task(shown.measured())
+    await asyncio.sleep(0)
+    world.clock.advance(timedelta(seconds=61))
+    assert await shown.measured() == []
+    assert [measured.run.id for measured in await first] == [run.id]
 
 
 async def test_strangers_may_not_read_the_figures(guarded: World) -> None:

@@ -49,18 +49,19 @@ class Recent:
         await self._follow()
         self._forget()
         found: list[Measured] = []
-        for run_id in sorted(self._runs):
+        # Of those that are seen now: somebody else who asks meanwhile may forget some of them.
+        for run_id, seen in sorted(self._runs.items(), key=lambda item: item[0]):
             await asyncio.sleep(0)  # reading a thousand runs must not hold up everybody else
             try:
-                found.append(await self._measured(run_id))
+                found.append(await self._measured(run_id, seen))
             except RunNotFound:  # purged
                 self._runs.pop(run_id, None)
         return found
 
-    async def _measured(self, run_id: RunId) -> Measured:
+    async def _measured(self, run_id: RunId, seen: _Seen) -> Measured:
         run = await self._store.get(run_id)
         summaries = await self._store.summaries(run_id)
-        return Measured(run=run, client_id=self._runs[run_id].client_id, summaries=summaries)
+        return Measured(run=run, client_id=seen.client_id, summaries=summaries)
 
     async def _follow(self) -> None:
         """Take over which runs are under way, and which ended since the last question."""
