@@ -99,9 +99,9 @@ async def opened(settings: Settings, stores: Stores) -> AsyncIterator[Carrying]:
         )
         carrying.start(worker.keep_leases, name="leases")
         application = embedded.over(stores, settings, carrying.wake)
-        carrying.start(firing.firer(application, supervisor).keep_firing, name="schedules")
-        if await stores.schedules.next_due() is not None:
-            engine.prepare()  # whoever waits for the next firing must not be killed unseen
+        # Whoever waits for the next firing must not be killed unseen.
+        firer = firing.firer(application, supervisor, expecting=engine.prepare)
+        carrying.start(firer.keep_firing, name="schedules")
         yield carrying
         if carrying.defects:
             raise carrying.defects[0]

@@ -5,6 +5,7 @@ Apart from ``scheduling``, because commands that look at schedules need none of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from anubis.bootstrap import scheduling
@@ -16,8 +17,15 @@ from anubis.runtime.supervising import Supervisor
 from anubis.stages.scheduling import concluding
 
 
-def firer(application: LocalApplication, supervisor: Supervisor) -> Firer:
-    """Fires the schedules of an installation. Start its ``keep_firing`` as a task."""
+def firer(
+    application: LocalApplication,
+    supervisor: Supervisor,
+    expecting: Callable[[], None] = lambda: None,
+) -> Firer:
+    """Fires the schedules of an installation. Start its ``keep_firing`` as a task.
+
+    ``expecting`` is called when there is a firing to wait for.
+    """
 
     async def submitted(schedule: Schedule, moment: datetime, run_id: RunId) -> Run:
         occasion = f"by its schedule, due at {concluding.shown(moment)}"
@@ -30,5 +38,6 @@ def firer(application: LocalApplication, supervisor: Supervisor) -> Firer:
         runs=application.store,
         clock=application.clock,
         submit=submitted,
+        expecting=expecting,
     )
     return Firer(desk, supervisor)

@@ -75,6 +75,7 @@ class Desk:
     runs: RunStore
     clock: Clock
     submit: Submit
+    expecting: Callable[[], None] = lambda: None  #: told that from now on there is one to come
 
 
 class Firer:
@@ -84,6 +85,7 @@ class Firer:
         self._desk = desk
         self._supervisor = supervisor
         self._looked_at: datetime | None = None
+        self._is_expecting = False
         self._log = structlog.get_logger("anubis.runtime")
 
     async def keep_firing(self) -> None:
@@ -112,6 +114,9 @@ class Firer:
     async def _rest(self) -> float:
         """Seconds until it is time to look again."""
         due = await self._desk.schedules.next_due()
+        if due is not None and not self._is_expecting:
+            self._desk.expecting()
+        self._is_expecting = due is not None
         if due is None:
             return LOOK_EVERY
         seconds = (due - self._desk.clock.now()).total_seconds()

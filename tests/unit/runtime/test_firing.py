@@ -44,12 +44,22 @@ class Shop:
         self.runs: RunStore = runs or MemoryRunStore()
         self.clock = ManualClock(NOON - MINUTE)
         self.broken: Exception | None = None
+        self.expected = 0
 
     @contextlib.asynccontextmanager
     async def firer(self) -> AsyncIterator[Firer]:
-        desk = Desk(schedules=self.schedules, runs=self.runs, clock=self.clock, submit=self.submit)
+        desk = Desk(
+            schedules=self.schedules,
+            runs=self.runs,
+            clock=self.clock,
+            submit=self.submit,
+            expecting=self._expect,
+        )
         async with Supervisor() as supervisor:
             yield Firer(desk, supervisor)
+
+    def _expect(self) -> None:
+        self.expected += 1
 
     async def submit(self, schedule: Schedule, moment: datetime, run_id: RunId) -> Run:
         if self.broken is not None:
@@ -123,6 +133,16 @@ async def test_a_schedule_that_is_added_meanwhile_fires_on_time(shop: Shop) -> N
         await shop.clock.run_for(MINUTE)
     [run] = await shop.fired(schedule_id)
     assert run.submitted_at - NOON <= timedelta(seconds=LOOK_EVERY)
+
+
+async def test_who_guards_the_firer_hears_of_the_first_schedule_to_come(shop: Shop) -> None:
+    async with shop.firer() as firer, running(firer):
+        await shop.clock.run_for(MINUTE / 2)
+        assert shop.expected == 0
+        await shop.add(1)
+        await shop.add(2)
+        await shop.clock.run_for(MINUTE)
+    assert shop.expected == 1
 
 
 async def test_many_schedules_that_are_due_at_once_all_fire(shop: Shop) -> None:
