@@ -14,9 +14,9 @@ from anubis.stages.access.tokens import Issued
 
 def me(fields: Fields) -> Me:
     """As whom the service sees us."""
-    token = fields.maybe_text("token")
+    token = fields.maybe_word("token")
     return Me(
-        user=fields.text("user"),
+        user=fields.word("user"),
         role=fields.choice("role", Role),
         token=None if token is None else TokenId(token),
         requires_tokens=fields.flag("requires_tokens"),
@@ -26,8 +26,8 @@ def me(fields: Fields) -> Me:
 def health(fields: Fields) -> Health:
     """That the service lives."""
     return Health(
-        status=fields.text("status"),
-        version=fields.text("version"),
+        status=fields.word("status"),
+        version=fields.word("version"),
         started_at=fields.moment("started_at"),
     )
 
@@ -35,7 +35,7 @@ def health(fields: Fields) -> Health:
 def engine(fields: Fields) -> EngineReport:
     """What an engine can do."""
     return EngineReport(
-        name=fields.text("name"),
+        name=fields.word("name"),
         strategies=tuple(fields.texts("strategies")),
         needs_image=fields.flag("needs_image"),
         is_healthy=fields.flag("healthy"),
@@ -49,8 +49,8 @@ def engine(fields: Fields) -> EngineReport:
 def token(fields: Fields) -> Token:
     """A token, without its secret."""
     return Token(
-        id=TokenId(fields.text("id")),
-        user=fields.text("user"),
+        id=TokenId(fields.word("id")),
+        user=fields.word("user"),
         role=fields.choice("role", Role),
         note=fields.text("note"),
         created_at=fields.moment("created_at"),
@@ -62,20 +62,20 @@ def token(fields: Fields) -> Token:
 
 def issued(fields: Fields) -> Issued:
     """A token at the one moment its secret is known."""
-    return Issued(token=token(fields.part("token")), secret=fields.text("secret"))
+    return Issued(token=token(fields.part("token")), secret=fields.word("secret"))
 
 
 def schedule(fields: Fields) -> Schedule:
     """A schedule."""
     return Schedule(
-        id=ScheduleId(fields.text("id")),
+        id=ScheduleId(fields.word("id")),
         version=fields.whole("version"),
         benchmark=fields.text("benchmark"),
-        cron=fields.text("cron"),
-        time_zone=fields.text("time_zone"),
+        cron=fields.word("cron"),
+        time_zone=fields.word("time_zone"),
         overlap=fields.choice("overlap", Overlap),
         catch_up=fields.choice("catch_up", CatchUp),
-        engine=fields.text("engine"),
+        engine=fields.word("engine"),
         priority=fields.whole("priority"),
         descriptor_sha=fields.text("descriptor_sha"),
         submitter=fields.text("submitter"),
@@ -83,7 +83,7 @@ def schedule(fields: Fields) -> Schedule:
         paused_at=fields.maybe_moment("paused_at"),
         next_at=fields.maybe_moment("next_at"),
         last_at=fields.maybe_moment("last_at"),
-        last_run=fields.maybe_text("last_run"),
+        last_run=fields.maybe_word("last_run"),
         last_note=fields.maybe_text("last_note") or "",
         fired=fields.whole("fired"),
     )
@@ -92,10 +92,10 @@ def schedule(fields: Fields) -> Schedule:
 def schedule_event(fields: Fields) -> ScheduleEvent:
     """Something that happened to a schedule."""
     return ScheduleEvent(
-        schedule_id=ScheduleId(fields.text("schedule")),
+        schedule_id=ScheduleId(fields.word("schedule")),
         number=fields.whole("number"),
         at=fields.moment("at"),
         kind=fields.choice("kind", EventKind),
         message=fields.text("message"),
-        run_id=fields.maybe_text("run"),
+        run_id=fields.maybe_word("run"),
     )

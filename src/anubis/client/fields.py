@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import MAXYEAR, MINYEAR, datetime
 from typing import NoReturn, TypeVar
 
 from anubis.domain.errors import UnexpectedAnswer
 from anubis.domain.event import Scalar
 
 Choice = TypeVar("Choice", bound=enum.StrEnum)
+
+LARGEST = 2**63 - 1
 
 _SHOWN = 80  # characters of a value that is not what it should be
 
@@ -33,19 +35,27 @@ class Fields:
         value = self._values.get(name)
         return value if isinstance(value, str) else self._fail(name, "a string")
 
+    def word(self, name: str) -> str:
+        """A string that may be shown as it is: an id, a name. No terminal takes it for commands."""
+        value = self.text(name)
+        return value if value.isprintable() else self._fail(name, "printable characters")
+
     def whole(self, name: str) -> int:
-        """A whole number."""
+        """A whole number, of those that a store can hold."""
         value = self._values.get(name)
         if isinstance(value, bool) or not isinstance(value, int):
             self._fail(name, "a whole number")
-        return value
+        return value if abs(value) <= LARGEST else self._fail(name, f"at most {LARGEST}")
 
     def number(self, name: str) -> float:
         """A number."""
         value = self._values.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float):
             self._fail(name, "a number")
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            self._fail(name, "a number of usual size")
 
     def flag(self, name: str) -> bool:
         """True or false."""
@@ -58,6 +68,8 @@ class Fields:
             at = datetime.fromisoformat(self.text(name))
         except ValueError:
             self._fail(name, "a moment in ISO 8601")
+        if not MINYEAR < at.year < MAXYEAR:
+            self._fail(name, "a moment that has a day before and a day after it")
         return at if at.tzinfo is not None else self._fail(name, "a moment with its time zone")
 
     def moments(self, name: str) -> list[datetime]:
@@ -110,6 +122,10 @@ class Fields:
     def maybe_text(self, name: str) -> str | None:
         """A string or nothing."""
         return self.text(name) if self.has(name) else None
+
+    def maybe_word(self, name: str) -> str | None:
+        """A string that may be shown, or nothing."""
+        return self.word(name) if self.has(name) else None
 
     def maybe_whole(self, name: str) -> int | None:
         """A whole number or nothing."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import json
 import math
 
-from anubis.client.fields import Fields
+from anubis.client.fields import LARGEST, Fields
 from anubis.domain.demand import Capacity, Demand
 from anubis.domain.document import Fingerprint
 from anubis.domain.errors import UnexpectedAnswer
@@ -29,11 +30,11 @@ def run(fields: Fields) -> Run:
     """A run; who works on it stays with the service."""
     demanded, ended = fields.part("demand"), fields.maybe_part("outcome")
     return Run(
-        id=RunId(fields.text("id")),
+        id=RunId(fields.word("id")),
         state=fields.choice("state", RunState),
         version=fields.whole("version"),
         benchmark=fields.text("benchmark"),
-        engine=fields.text("engine"),
+        engine=fields.word("engine"),
         descriptor_sha=fields.text("descriptor_sha"),
         submitter=fields.text("submitter"),
         labels=fields.pairs("labels"),
@@ -79,7 +80,7 @@ def outcome(fields: Fields) -> Outcome:
 def event(fields: Fields) -> Event:
     """Something that happened to a run."""
     return Event(
-        run_id=RunId(fields.text("run")),
+        run_id=RunId(fields.word("run")),
         number=fields.whole("number"),
         sequence=fields.whole("sequence"),
         at=fields.moment("at"),
@@ -133,14 +134,15 @@ def column(fields: Fields) -> Column:
 
 
 def _instant(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > LARGEST:
         raise UnexpectedAnswer(f"the service answered something unexpected: the instant {value!r}")
     return value
 
 
 def _value(value: object) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+        with contextlib.suppress(OverflowError):
+            return float(value)
     if value in ("NaN", "Infinity", "-Infinity"):
         return float(str(value))
     raise UnexpectedAnswer(f"the service answered something unexpected: the value {value!r}")
@@ -200,14 +202,14 @@ def fingerprint(fields: Fields) -> Fingerprint:
 def group(fields: Fields) -> Group:
     """Runs that share a benchmark or a family."""
     return Group(
-        name=fields.text("name"), runs=fields.whole("runs"), newest=RunId(fields.text("newest"))
+        name=fields.text("name"), runs=fields.whole("runs"), newest=RunId(fields.word("newest"))
     )
 
 
 def trend_point(fields: Fields) -> TrendPoint:
     """What one run of a benchmark measured."""
     return TrendPoint(
-        run_id=RunId(fields.text("run")),
+        run_id=RunId(fields.word("run")),
         state=fields.choice("state", RunState),
         submitted_at=fields.moment("submitted_at"),
         summary=summary(fields.part("metric")),

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anubis.client import parsing
+from anubis.client import accounts, parsing
 from anubis.client.fields import Fields
 from anubis.domain.demand import Demand
 from anubis.domain.errors import UnexpectedAnswer
@@ -129,6 +129,17 @@ def test_whatever_a_field_holds_it_is_understood_or_refused(name: str, value: ob
         (parsing.column, {"at": [1], "values": []}, "1 instants and 0 values"),
         (parsing.column, {"at": ["1"], "values": [1]}, "the instant '1'"),
         (parsing.column, {"at": [1], "values": ["high"]}, "the value 'high'"),
+        (parsing.column, {"at": [10**30], "values": [1]}, "the instant 1000"),
+        (parsing.column, {"at": [1], "values": [10**400]}, "the value 1000"),
+        (parsing.run, {**RUN, "priority": 10**400}, "run.priority: found 1000"),
+        (parsing.run, {**RUN, "demand": {"cpus": 10**400}}, "run.demand.cpus: found 1000"),
+        (parsing.run, {**RUN, "submitted_at": "9999-12-31T23:00:00-14:00"}, "a day after it"),
+        (parsing.run, {**RUN, "submitted_at": "0001-01-01T00:00:00+14:00"}, "a day before"),
+        (parsing.run, {**RUN, "id": "\x1b[31m"}, r"run.id: found '\x1b[31m'"),
+        (parsing.run, {**RUN, "engine": "a\u202e"}, "run.engine: found"),
+        (accounts.me, {"user": "a\r", "role": "admin"}, "run.user: found"),
+        (accounts.health, {"status": "ok", "version": "1\x9b"}, "run.version: found"),
+        (accounts.token, {"id": "\x07"}, "run.id: found"),
     ],
 )
 def test_what_is_wrong_is_named(read: Callable[[Fields], object], shape: object, said: str) -> None:
