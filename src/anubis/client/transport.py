@@ -22,13 +22,22 @@ from anubis.client import troubles
 from anubis.client.calling import Call, Reply
 from anubis.client.retrying import ONE_CALL, BackOff, Policy
 from anubis.domain.endpoint import Endpoint
-from anubis.domain.errors import AnubisError, PermanentError, TooMuch, UserError
+from anubis.domain.errors import AnubisError, PermanentError, TooMuch, UnexpectedAnswer, UserError
 from anubis.ports.clock import Clock
 
 ROOT = "/api/v1"
 CONNECTING = 3.0
 """Seconds for a connection: a machine that is there answers in one, a route that swallows packets
 never does, and a person waits."""
+
+LARGEST_ANSWER = 2**30
+"""Bytes. The samples of the largest runs, all at once; output comes as a stream."""
+
+LARGEST_REFUSAL = 2**24
+"""Bytes of an answer that says no: a descriptor may have many problems."""
+
+_TELLING = ("content-type", "retry-after")
+"""Headers of a refusal that say something about it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,7 +87,7 @@ class Transport:
         while True:
             try:
                 async with self.stream(call) as response:
-                    content = await response.aread()
+                    content = await self._content(response, LARGEST_ANSWER)
                 return Reply(status=response.status_code, content=content)
             except Setback as setback:
                 if not call.is_repeatable or not await back_off.rest(setback.wait):
@@ -98,8 +107,10 @@ class Transport:
             response = await self._http.send(self._request(call), stream=True)
             try:
                 if not response.is_success:
-                    await response.aread()
-                    raise self._refusal(response)
+                    content = await self._content(response, LARGEST_REFUSAL)
+                    headers = [one for one in response.headers.items() if one[0] in _TELLING]
+                    status = response.status_code
+                    raise self._refusal(httpx.Response(status, headers=headers, content=content))
                 yield response
             finally:
                 await response.aclose()
@@ -108,6 +119,18 @@ class Transport:
             if isinstance(trouble, PermanentError):
                 raise trouble from error
             raise Setback(trouble) from error
+
+    async def _content(self, response: httpx.Response, limit: int) -> bytes:
+        """All of an answer. Whatever listens there, it does not fill our memory."""
+        content = bytearray()
+        async for piece in response.aiter_bytes():
+            content += piece
+            if len(content) > limit:
+                raise UnexpectedAnswer(
+                    f"the service at {self.endpoint} answered something unexpected: more than "
+                    f"{limit:,} bytes; is this Anubis?"
+                )
+        return bytes(content)
 
     def _refusal(self, response: httpx.Response) -> Exception:
         error = troubles.of_answer(self.endpoint, response)

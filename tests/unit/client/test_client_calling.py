@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import httpx
 import pytest
 
-from anubis.client import Client, Wishes
+from anubis.client import Client, Wishes, transport
 from anubis.domain import errors
 from anubis.domain.access import Role
 from anubis.domain.problem import Problem
@@ -95,6 +95,27 @@ async def test_what_could_be_done_twice_is_tried_once(
         with pytest.raises(errors.ServiceUnavailable):
             await call(client)
     assert len(service.requests) == 1
+
+
+@pytest.mark.parametrize("status", [200, 404, 500])
+async def test_an_answer_without_end_is_not_read_to_its_end(
+    monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setattr(transport, "LARGEST_ANSWER", 10_000)
+    monkeypatch.setattr(transport, "LARGEST_REFUSAL", 10_000)
+    sent = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal sent
+        while True:
+            sent += 1
+            yield b" " * 1000
+
+    service = Service(lambda _: httpx.Response(status, content=endless()))
+    async with service.client() as client:
+        with pytest.raises(errors.UnexpectedAnswer, match="more than 10,000 bytes"):
+            await client.get(RUN_ID)
+    assert sent == 11
 
 
 async def test_a_limit_is_waited_for_when_that_is_soon() -> None:
