@@ -21,7 +21,7 @@ from anubis.client.transport import Manner, Transport, connection
 from anubis.client.values import EngineReport, Health, Me, Submitted, Verdict
 from anubis.domain.document import Document
 from anubis.domain.endpoint import Endpoint
-from anubis.domain.errors import NotPossible, RunNotFound
+from anubis.domain.errors import NotPossible, RunNotFound, UserError
 from anubis.domain.run import Run, RunId
 from anubis.stages.presentation.watching import Snapshot
 
@@ -146,8 +146,10 @@ class Client(Reader):
 
 
 def _headers(token: str | None, user: str | None) -> dict[str, str]:
-    if token:
-        return {"Authorization": f"Bearer {token}"}
+    if secret := (token or "").strip():  # files and variables bring their newlines
+        if not re.fullmatch(r"[\x21-\x7e]+", secret):
+            raise UserError("the token: expected one word such as anb_…; this one has other signs")
+        return {"Authorization": f"Bearer {secret}"}
     if user:
         return {"X-Anubis-User": re.sub(r"[^A-Za-z0-9._@+-]", "-", user)[:_LONGEST_USER]}
     return {}

@@ -80,6 +80,20 @@ async def test_a_submission_carries_the_very_bytes_and_the_wishes() -> None:
     assert "anb_s" not in str(request.url)
 
 
+async def test_a_token_may_come_with_the_end_of_its_line() -> None:
+    service = Service(a_run_answer())
+    async with service.client(token=" anb_s\r\n") as client:
+        await client.get(RUN_ID)
+    assert service.requests[0].headers["Authorization"] == "Bearer anb_s"
+
+
+@pytest.mark.parametrize("token", ["anb_s\nx", "anb_s x", "anb_s\x00", "anb_sé"])
+def test_what_is_no_token_is_refused_without_being_repeated(token: str) -> None:
+    with pytest.raises(errors.UserError, match="expected one word") as refused:
+        Service().client(token=token)
+    assert "anb_s" not in str(refused.value)
+
+
 @pytest.mark.parametrize(
     "call",
     [
