@@ -94,6 +94,27 @@ async def test_a_defect_is_logged_and_answered_without_its_inside(
     assert died["id"] == answer.headers["x-request-id"]
 
 
+async def test_a_client_that_leaves_within_its_body_is_no_defect(world: World) -> None:
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/v1/runs",
+        "raw_path": b"/api/v1/runs",
+        "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1"), (b"content-type", b"application/toml")],
+    }
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: object) -> None:
+        raise AssertionError(message)
+
+    with capture_logs() as logs:
+        await world.app(scope, receive, send)
+    assert [(one["event"], one["status"]) for one in logs] == [("request", 499)]
+
+
 async def test_malformed_requests_are_told_field_found_and_expected(
     world: World, client: httpx.AsyncClient
 ) -> None:

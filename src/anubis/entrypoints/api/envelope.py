@@ -12,6 +12,7 @@ import time
 
 import structlog
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import anubis
@@ -81,6 +82,8 @@ class Envelope:
 
         try:
             await self._app(scope, receive, dress)
+        except ClientDisconnect:  # in the middle of its body: nobody is there to be answered
+            pass
         except Exception:  # noqa: BLE001 - the last resort: a defect is logged and answered
             self._log.exception("request_died", id=request_id, path=_path(scope))
             if not status:
