@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -166,7 +167,15 @@ def _shown(value: object) -> str:
     return _SHORT.repr(value)
 
 
-_SHORT = reprlib.Repr()
+class _Short(reprlib.Repr):
+    """Looks at no more than it shows; the one of the library sorts all keys first."""
+
+    def repr_dict(self, x: Mapping[object, object], level: int) -> str:
+        """The first few of them."""
+        return super().repr_dict(dict(itertools.islice(x.items(), self.maxdict + 1)), level)
+
+
+_SHORT = _Short()
 _SHORT.maxlist = _SHORT.maxdict = 20
 _SHORT.maxstring = _SHORT.maxlong = LONGEST_SHOWN
 
