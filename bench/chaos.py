@@ -254,7 +254,8 @@ def _holder(lock: Path) -> int | None:
     for line in Path("/proc/locks").read_text().splitlines():
         fields = line.split()
         if fields[1] == "FLOCK" and fields[5].rsplit(":", 1)[1] == str(inode):
-            return int(fields[4])
+            # A run that went away meanwhile leaves its inode to the next one.
+            return int(fields[4]) if lock.exists() else None
     return None
 
 
