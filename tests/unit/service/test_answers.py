@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from structlog.testing import capture_logs
 
 from anubis.domain import errors
+from anubis.domain.access import Role
 from anubis.domain.problem import Problem
 from anubis.entrypoints.api import sizes
 
@@ -214,7 +215,7 @@ async def test_large_answers_are_compressed_for_those_who_want_it(
 async def test_a_body_that_is_announced_too_large_is_refused_unread(
     client: httpx.AsyncClient,
 ) -> None:
-    answer = await client.post("/api/v1/tokens", content=b"x" * (sizes.LARGEST_BODY + 1))
+    answer = await client.post("/api/v1/runs", content=b"x" * (sizes.LARGEST_BODY + 1))
     assert answer.status_code == 413
     assert str(sizes.LARGEST_BODY) in answer.json()["detail"]
 
@@ -236,6 +237,15 @@ async def test_a_body_that_grows_too_large_is_refused_on_the_way(
     assert answer.status_code == 413
     assert answer.headers["content-type"] == "application/problem+json"
     assert sent <= sizes.LARGEST_BODY + 2 * 1024**2
+
+
+async def test_who_may_not_make_tokens_cannot_have_much_read_either(guarded: World) -> None:
+    secret = (await guarded.token("vic", Role.VIEWER)).secret
+    async with guarded.asking(secret) as client:
+        wish = {"user": "vic", "role": "admin"}
+        assert (await client.post("/api/v1/tokens", json=wish)).status_code == 403
+        large = {**wish, "note": "x" * 2**17}
+        assert (await client.post("/api/v1/tokens", json=large)).status_code == 413
 
 
 def test_script_uploads_may_be_larger() -> None:

@@ -20,6 +20,9 @@ LARGER: Mapping[str, int] = {"/api/job/descriptor": 256 * 1024**2}
 """Paths that take more: the original clients send the archive of their scripts there."""
 
 
+SMALLER: Mapping[str, int] = {"/api/v1/tokens": 64 * 1024}
+"""Paths that take less: what is sent there is read before it is known whether the asker may."""
+
 MOST_PARAMETERS = 250
 """In a query. A hundred names of programs are the most that anybody may ask for; checking thousands
 takes seconds, in which nobody else is answered."""
@@ -62,7 +65,7 @@ class SizeLimit:
 
 def limit_of(path: str) -> int:
     """Bytes that a request for this path may bring."""
-    return LARGER.get(path, LARGEST_BODY)
+    return LARGER.get(path) or SMALLER.get(path, LARGEST_BODY)
 
 
 def _text(limit: int) -> str:
