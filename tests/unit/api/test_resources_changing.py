@@ -222,6 +222,7 @@ async def test_purging_a_run_that_does_not_end_soon_is_answered_with_it(
     answer = await ada.delete(f"/runs/{run_id}")
     assert answer.status_code == 202
     assert answer.json()["cancel_requested_at"] is not None
+    assert await world.record() == [("ada", "run.cancel", run_id, True)]
     await world.step(run_id, builders.a_step(run_id, RunState.CANCELED))
     assert (await ada.delete(f"/runs/{run_id}")).status_code == 204
 

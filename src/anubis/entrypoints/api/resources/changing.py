@@ -152,6 +152,7 @@ async def purge_run(request: Request, here: Here, who: Submitter, run_id: Meant)
         async with asyncio.timeout(PURGE_PATIENCE):
             await here.application.purge(run_id, by=who.user)
     except TimeoutError:
+        await access.note(request, "run.cancel", run_id, detail="to be purged")
         run = await here.application.store.get(run_id)
         return Json(await showing.run(here, run), 202)
     await access.note(request, "run.purge", run_id)
