@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
+import hypothesis
 import pytest
 
 # The contract suites are a public kit outside tests/: show what their assertions compared.
 pytest.register_assert_rewrite("anubis.testing.contracts")
+
+# The same examples every time, so that a change that passes here passes everywhere. Look for new
+# ones with HYPOTHESIS_PROFILE=explore.
+hypothesis.settings.register_profile("repeat", derandomize=True)
+hypothesis.settings.register_profile("explore", max_examples=1000)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
