@@ -28,6 +28,10 @@ PAGE = 500
 SENT = 100
 """Events that a watcher is sent at once: what a slow one keeps in the memory of its connection."""
 
+EXPLAIN_EVERY = 3.0
+"""Seconds between two questions why a run waits to which nothing happened: among a thousand runs
+the answer takes a millisecond, and hundreds may be watched."""
+
 Reason = Callable[[Run], Awaitable[str]]
 """Why a run that has not started waits, for people; empty for others."""
 
@@ -141,6 +145,7 @@ class RunChannel:
         self._clock = clock
         self._reason = reason
         self._seen: tuple[int, str] = (0, "")
+        self._explain_at = float("-inf")  #: when to ask again why it waits
         self._last_number = 0
 
     def look_by(self, moment: float) -> None:
@@ -153,6 +158,10 @@ class RunChannel:
         try:
             # The run first: what is read after it is at least as new, and complete if it ended.
             run = await self._store.get(self._run_id)
+            if run.version == self._seen[0] and self.looked_at < self._explain_at:
+                self.look_by(self._explain_at)
+                return
+            self._explain_at = self.looked_at + EXPLAIN_EVERY
             reason = "" if run.state.is_terminal else await self._reason(run)
             if run.version < self._seen[0] or (run.version, reason) == self._seen:
                 return

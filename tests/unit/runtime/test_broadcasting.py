@@ -338,6 +338,8 @@ async def test_why_a_run_waits_is_told_and_told_again_when_it_changes(world: Wor
             told += [frame.data for frame in await available(watch) if frame.kind == "run"]
             await world.submit()  # anything that is stored makes it look again
             world.clock.advance(timedelta(seconds=1))
+            await broadcaster.turn()  # too soon to ask; but it will, whether anything is stored
+            world.clock.advance(timedelta(seconds=channels.EXPLAIN_EVERY))
             await broadcaster.turn()
         told += [frame.data for frame in await available(watch) if frame.kind == "run"]
 
@@ -345,6 +347,23 @@ async def test_why_a_run_waits_is_told_and_told_again_when_it_changes(world: Wor
         "2 runs ahead",
         "1 run ahead",
     ]
+
+
+async def test_why_runs_wait_is_not_asked_at_every_look(world: World) -> None:
+    asked: list[RunId] = []
+
+    async def reason(run: Run) -> str:
+        asked.append(run.id)
+        return ""
+
+    broadcaster = Broadcaster(world.store, world.clock, InProcessBus(), reason=reason)
+    run_id = await world.submit()
+    async with broadcaster.one(run_id, 0):
+        for _ in range(15):  # four seconds and a half
+            await world.submit()
+            world.clock.advance(timedelta(seconds=0.3))
+            await broadcaster.turn()
+    assert len(asked) == 2
 
 
 async def test_too_many_watchers_are_refused_until_one_leaves(world: World) -> None:
