@@ -69,8 +69,15 @@ def of_transport(endpoint: Endpoint, error: httpx.HTTPError) -> errors.AnubisErr
         return errors.UnexpectedAnswer(f"the answer of {endpoint} cannot be decoded: {error}")
     return errors.ServiceUnavailable(
         f"the service at {endpoint} does not answer ({_reason(error)}); see whether it is up and "
-        "whether the address is right, or set ANUBIS_ENDPOINT=local to work on this machine"
+        f"whether the address is right{_doubt(endpoint, error)}, or set ANUBIS_ENDPOINT=local to "
+        "work on this machine"
     )
+
+
+def _doubt(endpoint: Endpoint, error: httpx.HTTPError) -> str:
+    """A service with TLS hangs up on whoever speaks to it without."""
+    hung_up = isinstance(error, httpx.RemoteProtocolError) and not endpoint.is_encrypted
+    return f" (https://{endpoint} if it uses TLS)" if hung_up else ""
 
 
 def _by_status(endpoint: Endpoint, status: int, detail: str) -> errors.AnubisError:

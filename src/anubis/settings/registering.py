@@ -44,18 +44,22 @@ def in_force(environ: Mapping[str, str]) -> Connection | None:
     """
     chosen = environ.get(ENDPOINT)
     if chosen is not None:
-        text = "" if chosen.strip().lower() in LOCAL else chosen
+        text, source = "" if chosen.strip().lower() in LOCAL else chosen, ENDPOINT
     else:
-        text = current(loading.home(environ)) or ""
-    return connection(text, environ) if text else None
+        home = loading.home(environ)
+        text, source = current(home) or "", str(home / REGISTERED)
+    return connection(text, environ, source=source) if text else None
 
 
-def connection(text: str, environ: Mapping[str, str]) -> Connection:
-    """How to speak to a service of this name. Raises UserError."""
+def connection(text: str, environ: Mapping[str, str], *, source: str) -> Connection:
+    """How to speak to a service of this name, which ``source`` gave. Raises UserError."""
     # Here and not above: most commands ask no service, and none of them should pay for reading one.
     from anubis.domain.endpoint import Endpoint
 
-    endpoint = Endpoint.parse(text)
+    try:
+        endpoint = Endpoint.parse(text)
+    except UserError as error:
+        raise UserError(f"{source}: {error}") from error
     stored = _tokens(loading.home(environ)).get(str(endpoint))
     ca_file = environ.get(CA_FILE)
     return Connection(
@@ -75,7 +79,7 @@ def registered(home: Path) -> list[str]:
     except (OSError, UnicodeDecodeError) as error:
         if isinstance(error, PermissionError) and not os.access(home, os.R_OK | os.X_OK):
             return []  # not our home at all, which whoever opens it explains better
-        raise UserError(f"{path}: cannot be read: {error}") from error
+        raise UserError(f"{path} cannot be read: {_why(error)}") from error
     return [line.strip() for line in lines if line.strip()]
 
 
@@ -123,8 +127,15 @@ def _tokens(home: Path) -> dict[str, str]:
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UserError(f"{path}: cannot be read: {error}; register the service again") from error
+        raise UserError(
+            f"{path} cannot be read: {_why(error)}; register the service again"
+        ) from error
     return {name: value for name, value in values.items() if isinstance(value, str)}
+
+
+def _why(error: OSError | ValueError) -> str:
+    """An error in a few words: the path of its file is told already."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def _keep(home: Path, tokens: Mapping[str, str]) -> None:

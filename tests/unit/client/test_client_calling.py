@@ -206,6 +206,13 @@ async def test_another_program_on_the_port_is_recognised(answer: httpx.Response)
     assert len(service.requests) == 1
 
 
+async def test_a_service_that_hangs_up_may_want_encryption() -> None:
+    service = Service(httpx.RemoteProtocolError("Server disconnected without sending a response."))
+    async with service.client() as client:
+        with pytest.raises(errors.ServiceUnavailable, match=r"https://service\.test:8080 if it"):
+            await client.health()
+
+
 async def test_a_cancel_that_was_heard_but_not_answered_is_no_error() -> None:
     ended = builders.a_run()
     service = Service(httpx.ReadError("lost"), problem(409, "not-possible", "over"), a_run_answer())

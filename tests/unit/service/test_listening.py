@@ -48,6 +48,14 @@ def test_a_host_that_is_none_is_explained(host: str) -> None:
         listening.bind(host, 0)
 
 
+def test_what_to_choose_instead_is_the_address_or_the_port() -> None:
+    with pytest.raises(UserError, match="choose another with --host"):
+        listening.bind("192.0.2.1", 0)  # an address for documents: nobody has it
+    taken = listening.bind("127.0.0.1", 0).socket
+    with taken, pytest.raises(UserError, match="choose another with --port"):
+        listening.bind("127.0.0.1", taken.getsockname()[1])
+
+
 def test_sockets_meant_for_another_process_are_left_alone() -> None:
     given = {"LISTEN_PID": str(os.getpid() + 1), "LISTEN_FDS": "1", "LISTEN_FDNAMES": "x"}
     assert listening.inherited(given) is None

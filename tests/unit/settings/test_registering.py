@@ -86,17 +86,19 @@ def test_an_authority_may_be_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", ["nonsense", "a:b:c", "host:99999"])
 def test_what_cannot_be_read_is_an_error_and_never_this_machine(tmp_path: Path, line: str) -> None:
     (tmp_path / "service_endpoint").write_text(f"{line}\n")
-    with pytest.raises(UserError, match="endpoint: found"):
+    with pytest.raises(UserError, match="service_endpoint: endpoint: found"):
         registering.in_force(environment(tmp_path))
+    with pytest.raises(UserError, match=r"^ANUBIS_ENDPOINT: endpoint: found"):
+        registering.in_force(environment(tmp_path, ANUBIS_ENDPOINT=line))
 
 
 def test_files_that_are_no_text_are_explained(tmp_path: Path) -> None:
     (tmp_path / "service_endpoint").write_bytes(b"\xff\xfe")
-    with pytest.raises(UserError, match="service_endpoint: cannot be read"):
+    with pytest.raises(UserError, match="service_endpoint cannot be read"):
         registering.in_force(environment(tmp_path))
     (tmp_path / "service_endpoint").write_text("bench:8080\n")
     (tmp_path / "tokens.toml").write_text("[[")
-    with pytest.raises(UserError, match=r"tokens\.toml: cannot be read"):
+    with pytest.raises(UserError, match=r"tokens\.toml cannot be read"):
         registering.in_force(environment(tmp_path))
 
 

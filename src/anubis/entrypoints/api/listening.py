@@ -7,6 +7,7 @@ clients wait for a moment instead of being refused.
 from __future__ import annotations
 
 import dataclasses
+import errno
 import ipaddress
 import os
 import socket
@@ -75,8 +76,9 @@ def bind(host: str, port: int) -> Listener:
         bound.listen(BACKLOG)
     except OSError as error:
         bound.close()
+        option = "--host" if error.errno == errno.EADDRNOTAVAIL else "--port"
         raise UserError(
-            f"cannot listen on {host} port {port}: {error.strerror}; choose another with --port"
+            f"cannot listen on {host} port {port}: {error.strerror}; choose another with {option}"
         ) from error
     bound.setblocking(False)
     return Listener(socket=bound)

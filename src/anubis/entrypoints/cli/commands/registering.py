@@ -68,9 +68,8 @@ def _introduce(place: Endpoint, token: str | None) -> tuple[Me, str | None]:
 
 
 def _me(place: Endpoint, token: str | None) -> Me:
-    return _asked(
-        registering.connection(str(place), {**os.environ, registering.TOKEN: token or ""})
-    )[1]
+    environ = {**os.environ, registering.TOKEN: token or ""}
+    return _asked(registering.connection(str(place), environ, source=_ENDPOINT))[1]
 
 
 def _typed() -> str:
@@ -88,14 +87,17 @@ def _from_file(path: Path | None) -> str | None:
     try:
         with path.open(encoding="utf-8") as file:
             return _checked(file.read(_LONGEST_TOKEN), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot be read: {error}") from error
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: expected a token, found bytes that are no text") from error
 
 
 def _checked(text: str, source: str) -> str:
     token = text.strip()
     if not token or not token.isascii() or len(token.split()) != 1:
-        raise UserError(f"{source}: expected a token, one word such as anb_…; found none")
+        found = "something else" if token else "none"
+        raise UserError(f"{source}: expected a token, one word such as anb_…; found {found}")
     return token
 
 
