@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from structlog.testing import capture_logs
 
 from anubis.domain import errors
@@ -24,6 +24,14 @@ class Thing(BaseModel):
     """A body for tests."""
 
     number: int
+
+
+class StrictThing(BaseModel, extra="forbid"):
+    """A body with more to get wrong."""
+
+    number: int
+    size: int = Field(1, ge=1)
+    name: str = Field("x", min_length=1)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +143,27 @@ async def test_malformed_requests_are_told_field_found_and_expected(
     )
     assert broken.status_code == 422
     assert "JSON" in broken.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "sentence"),
+    [
+        ({"number": 1, "size": 0}, "body.size: found 0, expected greater than or equal to 1"),
+        ({"size": 1}, "body.number: found nothing, expected a value: it is required"),
+        ({"number": 1, "sise": 1}, "body.sise: found 1, expected nothing: there is no such name"),
+        ({"number": 1, "name": ""}, "body.name: found '', expected text with at least 1 character"),
+        ({"number": 1, "name": 5}, "body.name: found 5, expected a valid string"),
+    ],
+)
+async def test_what_was_expected_reads_as_a_sentence(
+    world: World, client: httpx.AsyncClient, sent: dict[str, object], sentence: str
+) -> None:
+    @world.app.post("/things")
+    async def post_thing(thing: StrictThing) -> StrictThing:
+        return thing
+
+    answer = await client.post("/things", json=sent)
+    assert answer.json()["detail"] == sentence
 
 
 async def test_of_very_much_that_is_wrong_only_the_beginning_is_told(

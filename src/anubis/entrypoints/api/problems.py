@@ -152,12 +152,33 @@ async def _malformed(request: Request, error: Exception) -> Response:
 def _field(error: Mapping[str, object]) -> FieldShape:
     place = error.get("loc", ())
     assert isinstance(place, tuple | list)
-    found = _shown(error.get("input"))
+    # Of what is missing, the library gives what it is missing from.
+    found = "nothing" if error.get("type") == "missing" else _shown(error.get("input"))
     return FieldShape(
         field=".".join(str(part)[:LONGEST_SHOWN] for part in place),
         found=found if len(found) <= LONGEST_SHOWN else f"{found[:LONGEST_SHOWN]}…",
-        expected=str(error.get("msg", "")),
+        expected=_expected(str(error.get("msg", ""))),
     )
+
+
+def _expected(message: str) -> str:
+    """What the validation library says, so that it can be read after the word "expected"."""
+    for said, meant in _WORDINGS:
+        if message.startswith(said):
+            return meant + message.removeprefix(said)
+    return message
+
+
+_WORDINGS = (
+    ("Input should be ", ""),
+    ("Value error, ", ""),
+    ("String should have ", "text with "),
+    ("List should have ", "a list with "),
+    ("String should match pattern ", "text like "),
+    ("Field required", "a value: it is required"),
+    ("Extra inputs are not permitted", "nothing: there is no such name"),
+    ("Invalid JSON: ", "valid JSON: "),
+)
 
 
 def _shown(value: object) -> str:
