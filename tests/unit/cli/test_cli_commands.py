@@ -96,6 +96,13 @@ def test_list_filters_and_pages(world: World, out: Out) -> None:
     assert text(out) == "no runs\n"
 
 
+def test_list_finds_the_runs_of_one_user(world: World, out: Out) -> None:
+    world.add(builders.a_run(1, submitter="ann"))
+    theirs = world.add(builders.a_run(2, submitter="bob"))
+    world.call("list", "--ids", "--user", "bob")
+    assert text(out).split() == [theirs]
+
+
 def test_a_label_without_a_value_is_bad_usage(world: World) -> None:
     with pytest.raises(click.BadParameter, match="expected key=value"):
         world.call("list", "--label", "team")

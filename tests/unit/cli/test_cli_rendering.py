@@ -133,6 +133,15 @@ def test_a_list_has_one_line_per_run() -> None:
     assert listings.runs_table([], LATER, width=None) == "no runs\n"
 
 
+def test_a_list_says_whose_runs_they_are_unless_all_are_mine() -> None:
+    runs = [builders.a_run(1, submitter="ann"), builders.a_run(2, submitter="bob")]
+    header, first, second = listings.runs_table(runs, LATER, width=None, me="ann").splitlines()
+    assert click.unstyle(header).endswith("user")
+    assert (first.split()[-1], second.split()[-1]) == ("ann", "bob")
+    assert "user" not in listings.runs_table(runs[:1], LATER, width=None, me="ann")
+    assert "bob" in listings.runs_table(runs[1:], LATER, width=None, me="ann")
+
+
 def test_a_list_on_a_terminal_fits_whatever_the_names() -> None:
     run = dataclasses.replace(a_run(RunState.SUCCEEDED), benchmark="模型-" * 40)
     for line in listings.runs_table([run], LATER + timedelta(hours=47), width=80).splitlines():

@@ -38,6 +38,7 @@ class Label(click.ParamType[tuple[str, str]]):
 @click.option("--benchmark", metavar="NAME", help="Only runs of this benchmark.")
 @click.option("--label", type=Label(), help="Only runs with this label.")
 @click.option("--family", metavar="ID", help="Only runs of this family, such as a schedule's.")
+@click.option("--user", metavar="NAME", help="Only runs that this user submitted.")
 @click.option("--before", metavar="RUN", help="Only runs older than this one.")
 @click.option("--limit", default=20, show_default=True, type=_LIMIT, help="How many at most.")
 @click.option("--ids", is_flag=True, help="Print nothing but ids.")
@@ -49,6 +50,7 @@ def list_command(
     benchmark: str | None,
     label: tuple[str, str] | None,
     family: str | None,
+    user: str | None,
     before: str | None,
     limit: int,
     ids: bool,
@@ -62,6 +64,7 @@ def list_command(
             benchmark=benchmark,
             label=label,
             family=await _family(application, family),
+            submitter=user,
             before=await application.store.resolve(before) if before else None,
             limit=limit,
         )
@@ -92,7 +95,8 @@ async def _print(
         shown = [shapes.run_shape(run, now, why.get(run.id, "")) for run in runs]
         terminal.echo(shapes.line({"runs": shown}))
     else:
-        terminal.echo(listings.runs_table(runs, now, why, width=terminal.width()))
+        width, me = terminal.width(), session.person()
+        terminal.echo(listings.runs_table(runs, now, why, width=width, me=me))
 
 
 @click.command("history")

@@ -17,10 +17,11 @@ _COLUMNS = (
     Column(title="state"),
     Column(title="benchmark", shortens_to=12),
     Column(title="engine", leaves=1),
-    Column(title="submitted", leaves=4),
+    Column(title="submitted", leaves=5),
     Column(title="took", right=True, leaves=2),
 )
-_WHY = Column(title="why it waits", shortens_to=16, leaves=3)
+_WHOSE = Column(title="user", shortens_to=8, leaves=3)
+_WHY = Column(title="why it waits", shortens_to=16, leaves=4)
 
 
 def runs_table(
@@ -29,19 +30,25 @@ def runs_table(
     why: Mapping[RunId, str] = MappingProxyType({}),
     *,
     width: int | None,
+    me: str | None = None,
 ) -> str:
     """The runs in the order given, cut to a terminal of this width; whole without one.
 
-    ``why`` says of those that wait what for; if none does, there is no such column.
+    ``why`` says of those that wait what for; if none does, there is no such column. Whose they are
+    is a column if they are not all of ``me``.
     """
     if not runs:
         return "no runs\n"
-    rows = [_row(run, now, is_short=width is not None) for run in runs]
-    if not why:
-        return table(_COLUMNS, rows, width=width)
-    for run, row in zip(runs, rows, strict=True):
-        row.append(Cell(text=text.printable(why.get(run.id, "")), dim=True))
-    return table((*_COLUMNS, _WHY), rows, width=width)
+    columns, rows = list(_COLUMNS), [_row(run, now, is_short=width is not None) for run in runs]
+    if me is not None and any(run.submitter != me for run in runs):
+        columns.append(_WHOSE)
+        for run, row in zip(runs, rows, strict=True):
+            row.append(Cell(text=text.printable(run.submitter)))
+    if why:
+        columns.append(_WHY)
+        for run, row in zip(runs, rows, strict=True):
+            row.append(Cell(text=text.printable(why.get(run.id, "")), dim=True))
+    return table(columns, rows, width=width)
 
 
 def _row(run: Run, now: datetime, *, is_short: bool) -> list[Cell]:
