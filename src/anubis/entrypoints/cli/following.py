@@ -73,16 +73,18 @@ class Outage:
         """
         try:
             yield
-        except ServiceUnavailable as error:
+        except ServiceUnavailable:
             now = self._clock.monotonic()
             if not self._has_answered:
                 raise
             if self._since is None:
                 self._since = now
-                terminal.say(f"{error}; trying again")
+                terminal.say("the service went away; trying again, the run goes on")
             elif now - self._since > LONGEST_OUTAGE:
                 raise
         else:
+            if self._since is not None:
+                terminal.say("the service answers again")
             self._has_answered, self._since = True, None
 
 
