@@ -113,8 +113,8 @@ class RunStore(RunReader, History, Protocol):
         self, *, now: datetime, states: Collection[RunState], each: int
     ) -> Sequence[Run]:
         """The candidates of a queue: free runs in these states that have not started, ``each`` of
-        every submitter's every benchmark, those with the highest priority first and among these
-        the oldest.
+        every submitter's every benchmark on every engine, those with the highest priority first
+        and among these the oldest.
 
         Runs whose cancel was requested are left out. Cost follows the number of groups, not the
         number of runs that wait. In no particular order between groups.
@@ -122,8 +122,8 @@ class RunStore(RunReader, History, Protocol):
         ...
 
     async def ahead(self, run: Run, *, states: Collection[RunState], limit: int) -> int:
-        """How many runs in these states that have not started have a higher priority, or the same
-        and are older; counted up to ``limit``.
+        """How many runs of the same engine in these states that have not started have a higher
+        priority, or the same and are older; counted up to ``limit``.
         """
         ...
 

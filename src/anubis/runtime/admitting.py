@@ -21,8 +21,8 @@ from anubis.stages.queueing import choosing, fitting, room
 from anubis.stages.queueing.shares import Shares
 
 MOST_AT_ONCE = 32
-"""Runs of one person's one benchmark that are looked at in one go. Rarely are more slots free at
-the same moment, and then there is another round."""
+"""Runs of one person's one benchmark on one engine that are looked at in one go. Rarely are more
+slots free at the same moment, and then there is another round."""
 
 MOST_UNDER_WAY = 1000
 """More than all slots of several workers; a bound for what is read."""
@@ -138,7 +138,9 @@ class Admission:
         while True:
             found = await self._store.heads(now=now, states=BEFORE_START, each=most)
             vain = Counter(
-                (run.submitter, run.benchmark) for run in found if not self._can_start(run)
+                (run.submitter, run.benchmark, run.engine)
+                for run in found
+                if not self._can_start(run)
             )
             if each + max(vain.values(), default=0) <= most:
                 return found

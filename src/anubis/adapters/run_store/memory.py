@@ -165,7 +165,8 @@ class MemoryRunStore:
 
     async def ahead(self, run: Run, *, states: Collection[RunState], limit: int) -> int:
         """See the port."""
-        active = (each for each in self._active() if each.state in states)
+        same = (each for each in self._active() if each.engine == run.engine)
+        active = (each for each in same if each.state in states)
         waiting = (each for each in active if each.started_at is None)
         before = sum(ordering.place(each) < ordering.place(run) for each in waiting)
         return min(before, max(0, limit))

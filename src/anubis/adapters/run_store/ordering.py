@@ -13,9 +13,9 @@ def place(run: Run) -> tuple[int, str]:
     return -run.priority, run.id
 
 
-def group(run: Run) -> tuple[str, str]:
-    """Whose turn it is when this run leaves: a person's runs of one benchmark."""
-    return run.submitter, run.benchmark
+def group(run: Run) -> tuple[str, str, str]:
+    """Whose turn it is when this run leaves: a person's runs of one benchmark on one engine."""
+    return run.submitter, run.benchmark, run.engine
 
 
 def heads(runs: Iterable[Run], each: int) -> tuple[Run, ...]:

@@ -1,6 +1,7 @@
 """Questions of the queue, as functions of a connection: who is next, who is ahead, how many wait.
 
-They cost by the number of groups (a person's runs of one benchmark), not by the runs that wait.
+They cost by the number of groups (a person's runs of one benchmark on one engine), not by the runs
+that wait.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ def ahead(
 ) -> int:
     """How many leave the queue before ``run``; see the port."""
     place = {
+        "engine": values.storable(run.engine),
         "priority": run.priority,
         "id": values.storable(run.id),
         "states": _names(states),

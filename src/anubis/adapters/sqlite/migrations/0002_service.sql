@@ -36,10 +36,12 @@ CREATE UNIQUE INDEX run_by_submission_key ON run (submitter, submission_key)
 WHERE submission_key IS NOT NULL;
 CREATE INDEX run_by_submitter ON run (submitter, id);
 
--- The queue: teams (a person's runs of one benchmark), and in each its runs in the order they leave.
+-- The queue: teams (a person's runs of one benchmark on one engine), and in each its runs in the
+-- order they leave.
 -- Neither states nor leases are in here, for they change often: only the first of a team are asked.
 -- Nothing but the insertion, the start and the end of a run writes to this index.
-CREATE INDEX run_waiting ON run (submitter, benchmark, priority DESC, id, started_at, ended_at)
+CREATE INDEX run_waiting
+ON run (submitter, benchmark, engine, priority DESC, id, started_at, ended_at)
 WHERE started_at IS NULL AND ended_at IS NULL;
 
 CREATE TABLE schedule (

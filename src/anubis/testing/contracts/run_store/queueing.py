@@ -126,9 +126,11 @@ class QueueContract:
         idle = builders.a_run(0, submitter="ann", priority=-1)
         bert = builders.a_run(4, submitter="ann", benchmark="bert")
         ben = builders.a_run(6, submitter="ben")
-        await add(store, *ann, urgent, idle, bert, ben)
-        assert await heads(store) == {urgent.id, bert.id, ben.id}
-        assert await heads(store, each=3) == {urgent.id, ann[0].id, ann[1].id, bert.id, ben.id}
+        away = dataclasses.replace(builders.a_run(7, submitter="ann"), engine="docker")
+        await add(store, *ann, urgent, idle, bert, ben, away)
+        others = {bert.id, ben.id, away.id}
+        assert await heads(store) == {urgent.id, *others}
+        assert await heads(store, each=3) == {urgent.id, ann[0].id, ann[1].id, *others}
         assert await heads(store, each=0) == set()
         assert await heads(store, states=[]) == set()
 
@@ -160,11 +162,12 @@ class QueueContract:
             builders.a_run(2),
             builders.a_run(3, priority=5, submitter="ann"),
             builders.a_run(4, priority=-5),
+            dataclasses.replace(builders.a_run(5, priority=9), engine="docker"),
         ]
         await add(store, *runs)
         await take_these(store, runs[0].id)
         found = [await store.ahead(run, states=ACTIVE, limit=9) for run in runs]
-        assert found == [1, 2, 3, 0, 4]
+        assert found == [1, 2, 3, 0, 4, 0]  # the last waits for another engine
         assert await store.ahead(runs[4], states=ACTIVE, limit=3) == 3
         assert await store.ahead(runs[4], states=[RunState.QUEUED], limit=9) == 0
         await store.apply(ANNA, Step(run_id=runs[0].id, release=True))
