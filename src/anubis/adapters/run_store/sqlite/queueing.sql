@@ -1,38 +1,13 @@
 -- What the queue asks. A team: all runs of one person and one benchmark on one engine that have not
--- started.
+-- started; the view waiting_team has them all.
 
 -- name: heads
--- Free runs in some states, the first :each of every team.
--- Teams are found by leaping from one to the next, so that runs further back cost nothing.
-WITH RECURSIVE team (submitter, benchmark, engine) AS (
-    SELECT submitter, benchmark, engine FROM (
-        SELECT submitter, benchmark, engine FROM run INDEXED BY run_waiting
-        WHERE started_at IS NULL AND ended_at IS NULL
-        ORDER BY submitter, benchmark, engine LIMIT 1
-    )
-    UNION ALL
-    SELECT later.submitter, later.benchmark, later.engine
-    FROM team JOIN run AS later ON later.key = coalesce(
-        (SELECT run.key FROM run INDEXED BY run_waiting
-            WHERE run.started_at IS NULL AND run.ended_at IS NULL
-                AND run.submitter = team.submitter AND run.benchmark = team.benchmark
-                AND run.engine > team.engine
-            ORDER BY run.engine LIMIT 1),
-        (SELECT run.key FROM run INDEXED BY run_waiting
-            WHERE run.started_at IS NULL AND run.ended_at IS NULL
-                AND run.submitter = team.submitter AND run.benchmark > team.benchmark
-            ORDER BY run.benchmark, run.engine LIMIT 1),
-        (SELECT run.key FROM run INDEXED BY run_waiting
-            WHERE run.started_at IS NULL AND run.ended_at IS NULL
-                AND run.submitter > team.submitter
-            ORDER BY run.submitter, run.benchmark, run.engine LIMIT 1)
-    )
-)
+-- Free runs in some states, the first :each of every team: runs further back cost nothing.
 SELECT run.id, state, version, run.benchmark, run.engine, descriptor_sha, run.submitter, labels,
     family, submitted_at, state_since, deadline, started_at, ended_at, cancel_requested_at,
     lease_worker, lease_ends, outcome, priority, cpus, memory_bytes, gpus, exclusive, concurrency,
     run.key, events
-FROM team CROSS JOIN run
+FROM waiting_team AS team CROSS JOIN run
 WHERE run.key IN (
     SELECT head.key FROM run AS head INDEXED BY run_waiting
     WHERE head.started_at IS NULL AND head.ended_at IS NULL
@@ -48,32 +23,8 @@ WHERE run.key IN (
 -- name: ahead
 -- How many runs of one engine in some states leave before a run, at most :limit.
 -- That is, have a higher priority, or the same and are older.
-WITH RECURSIVE team (submitter, benchmark, engine) AS (
-    SELECT submitter, benchmark, engine FROM (
-        SELECT submitter, benchmark, engine FROM run INDEXED BY run_waiting
-        WHERE started_at IS NULL AND ended_at IS NULL
-        ORDER BY submitter, benchmark, engine LIMIT 1
-    )
-    UNION ALL
-    SELECT later.submitter, later.benchmark, later.engine
-    FROM team JOIN run AS later ON later.key = coalesce(
-        (SELECT run.key FROM run INDEXED BY run_waiting
-            WHERE run.started_at IS NULL AND run.ended_at IS NULL
-                AND run.submitter = team.submitter AND run.benchmark = team.benchmark
-                AND run.engine > team.engine
-            ORDER BY run.engine LIMIT 1),
-        (SELECT run.key FROM run INDEXED BY run_waiting
-            WHERE run.started_at IS NULL AND run.ended_at IS NULL
-                AND run.submitter = team.submitter AND run.benchmark > team.benchmark
-            ORDER BY run.benchmark, run.engine LIMIT 1),
-        (SELECT run.key FROM run INDEXED BY run_waiting
-            WHERE run.started_at IS NULL AND run.ended_at IS NULL
-                AND run.submitter > team.submitter
-            ORDER BY run.submitter, run.benchmark, run.engine LIMIT 1)
-    )
-)
 SELECT count(*) FROM (
-    SELECT 1 FROM team CROSS JOIN run INDEXED BY run_waiting
+    SELECT 1 FROM waiting_team AS team CROSS JOIN run INDEXED BY run_waiting
     WHERE team.engine = :engine
         AND run.started_at IS NULL AND run.ended_at IS NULL
         AND run.submitter = team.submitter
@@ -82,7 +33,7 @@ SELECT count(*) FROM (
         AND run.priority > :priority
         AND run.state IN (SELECT value FROM json_each(:states))
     UNION ALL
-    SELECT 1 FROM team CROSS JOIN run INDEXED BY run_waiting
+    SELECT 1 FROM waiting_team AS team CROSS JOIN run INDEXED BY run_waiting
     WHERE team.engine = :engine
         AND run.started_at IS NULL AND run.ended_at IS NULL
         AND run.submitter = team.submitter

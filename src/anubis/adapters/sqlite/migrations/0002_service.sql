@@ -44,6 +44,34 @@ CREATE INDEX run_waiting
 ON run (submitter, benchmark, engine, priority DESC, id, started_at, ended_at)
 WHERE started_at IS NULL AND ended_at IS NULL;
 
+-- All teams, found by leaping from one to the next.
+CREATE VIEW waiting_team AS
+WITH RECURSIVE team (submitter, benchmark, engine) AS (
+    SELECT submitter, benchmark, engine FROM (
+        SELECT submitter, benchmark, engine FROM run INDEXED BY run_waiting
+        WHERE started_at IS NULL AND ended_at IS NULL
+        ORDER BY submitter, benchmark, engine LIMIT 1
+    )
+    UNION ALL
+    SELECT later.submitter, later.benchmark, later.engine
+    FROM team JOIN run AS later ON later.key = coalesce(
+        (SELECT run.key FROM run INDEXED BY run_waiting
+            WHERE run.started_at IS NULL AND run.ended_at IS NULL
+                AND run.submitter = team.submitter AND run.benchmark = team.benchmark
+                AND run.engine > team.engine
+            ORDER BY run.engine LIMIT 1),
+        (SELECT run.key FROM run INDEXED BY run_waiting
+            WHERE run.started_at IS NULL AND run.ended_at IS NULL
+                AND run.submitter = team.submitter AND run.benchmark > team.benchmark
+            ORDER BY run.benchmark, run.engine LIMIT 1),
+        (SELECT run.key FROM run INDEXED BY run_waiting
+            WHERE run.started_at IS NULL AND run.ended_at IS NULL
+                AND run.submitter > team.submitter
+            ORDER BY run.submitter, run.benchmark, run.engine LIMIT 1)
+    )
+)
+SELECT submitter, benchmark, engine FROM team;
+
 CREATE TABLE schedule (
     key                INTEGER PRIMARY KEY,
     id                 TEXT NOT NULL UNIQUE,
@@ -106,6 +134,8 @@ CREATE TABLE audit (
     allowed INTEGER NOT NULL,
     detail  TEXT NOT NULL
 ) STRICT;
+
+CREATE INDEX audit_by_time ON audit (at);
 
 CREATE TABLE action (
     id        TEXT PRIMARY KEY,
