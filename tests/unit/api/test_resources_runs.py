@@ -114,6 +114,17 @@ async def test_moments_at_the_ends_of_the_calendar_are_fine(ada: httpx.AsyncClie
         assert ids(await ada.get("/runs", params={"until": moment})) == []
 
 
+async def test_the_last_run_is_ones_own_if_there_is_one(
+    world: World, ada: httpx.AsyncClient
+) -> None:
+    mine = await world.a_run(number=1, submitter="ada")
+    theirs = await world.a_run(number=2, submitter="bob")
+    assert (await ada.get("/runs/last")).json()["id"] == mine
+    assert (await ada.get("/runs/LAST")).json()["id"] == mine
+    async with world.asking("vic") as vic:
+        assert (await vic.get("/runs/last")).json()["id"] == theirs
+
+
 async def test_a_run_is_found_by_its_id_its_start_and_as_the_last(
     world: World, ada: httpx.AsyncClient
 ) -> None:

@@ -12,6 +12,9 @@ from anubis.domain.access import Principal, Role
 from anubis.domain.run import RunId
 from anubis.entrypoints.api import access
 from anubis.entrypoints.api.resources.models.kinds import LARGEST
+from anubis.ports.run_reader import RunQuery
+
+LAST = "last"
 
 
 async def here(request: Request) -> Service:
@@ -26,7 +29,11 @@ Submitter = Annotated[Principal, Depends(access.needs(Role.SUBMITTER))]
 Reference = Annotated[
     str,
     StringConstraints(min_length=1, max_length=64),
-    Path(description="A run: its id, the unique start of one, or `last`.", examples=["last"]),
+    Path(
+        description="A run: its id, the unique start of one, or `last`: your newest, or the newest "
+        "of all if you have none.",
+        examples=["last"],
+    ),
 ]
 
 IdempotencyKey = Annotated[
@@ -48,9 +55,15 @@ LastEventId = Annotated[
 ]
 
 
-async def meant(ref: Reference, here: Here, _: Viewer) -> RunId:
+async def meant(ref: Reference, here: Here, principal: Viewer) -> RunId:
     """The run that a reference means. Raises RunNotFound or RunAmbiguous."""
-    return await here.application.store.resolve(ref)
+    store = here.application.store
+    if ref.strip().lower() == LAST:
+        # Whoever has submitted something means that, and not what a colleague did a moment later.
+        own = await store.page(RunQuery(submitter=principal.user, limit=1))
+        if own:
+            return own[0].id
+    return await store.resolve(ref)
 
 
 Meant = Annotated[RunId, Depends(meant)]
