@@ -38,6 +38,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
         (EngineUnavailable("gone"), 3, "anubis: gone\n"),
         (ExceptionGroup("x", [RunNotFound("inner")]), 2, "anubis: inner\n"),
         (ZeroDivisionError("x"), 3, "anubis: internal error: ZeroDivisionError: x (set"),
+        (PermissionError(13, "no", "/h/logs/a"), 3, "anubis: /h/logs/a: permission denied; has"),
         (KeyboardInterrupt(), 130, ""),
     ],
 )

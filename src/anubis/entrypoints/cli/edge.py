@@ -23,6 +23,7 @@ from anubis.entrypoints.cli import exits, lazy, terminal
 from anubis.entrypoints.cli.rendering import text
 
 DEBUG = "ANUBIS_DEBUG"
+_NOT_OURS = "permission denied; has another account, such as root, worked with this home?"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -87,6 +88,9 @@ def _explain(error: BaseException) -> int:
     if isinstance(error, AnubisError):
         terminal.say(f"anubis: {error}")
         return error.exit_code
+    if isinstance(error, PermissionError) and error.filename:
+        terminal.say(f"anubis: {text.printable(str(error.filename))}: {_NOT_OURS}")
+        return exits.UNREACHABLE
     kind = type(error).__name__
     terminal.say(f"anubis: internal error: {kind}: {error} (set {DEBUG}=1 for the traceback)")
     return exits.UNREACHABLE
