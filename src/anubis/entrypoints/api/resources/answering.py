@@ -29,8 +29,11 @@ class Json(Response):
 
 def encoded(value: object) -> bytes:
     """A shape as JSON text. Halves of surrogate pairs, which no text can hold, are replaced."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode("utf-8", "replace")
+    return _ENCODER.encode(value).encode("utf-8", "replace")
+
+
+# Made once: json.dumps makes one for every call that wants anything unusual, and output has lines.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def page(found: Sequence[T], limit: int) -> tuple[Sequence[T], T | None]:
