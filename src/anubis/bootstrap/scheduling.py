@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import itertools
 import os
 import secrets
@@ -16,7 +15,7 @@ from anubis.bootstrap.surroundings import service_environment
 from anubis.domain import identity
 from anubis.domain.descriptor import SINGLE_RUN, Descriptor
 from anubis.domain.document import Document
-from anubis.domain.errors import NotPossible, RunNotFound, UserError
+from anubis.domain.errors import RunNotFound, TooMuch, UserError
 from anubis.domain.event import EventKind, NewEvent
 from anubis.domain.run import Run, RunId
 from anubis.domain.schedule import Schedule, ScheduleId
@@ -26,10 +25,6 @@ from anubis.stages.submission.submitting import Request, submit
 
 if TYPE_CHECKING:
     from anubis.bootstrap.local import LocalApplication
-
-_PAGE = 200
-_TAIL = 16
-"""Characters at the end of an id that hold nothing but chance, or what stands for it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,12 +44,15 @@ class LocalSchedules:
             )
         # What cannot be planned should be told now and not at three in the morning.
         request = await _request(app, submission)
-        async with app.adding_schedule:  # of two with the same key, one must see the other
-            schedule = await self._with_key(submission)
-            if schedule is None:
-                schedule = _schedule(submission, parsed.descriptor, request, app.clock.now())
-                message = f"{submission.submitter} submitted {submission.document.name}"
-                await app.schedule_store.add(schedule, submission.document, message)
+        async with app.adding_schedule:  # many at once must not pass the limit together
+            if not await self._is_repeated(submission):
+                await self._must_have_few(submission.submitter)
+            schedule = await app.schedule_store.add(
+                _schedule(submission, parsed.descriptor, request, app.clock.now()),
+                submission.document,
+                f"{submission.submitter} submitted {submission.document.name}",
+                key=submission.key,
+            )
         await app.wake_runtime()
         return Scheduled(schedule=schedule, warnings=parsed.warnings)
 
@@ -146,21 +144,21 @@ class LocalSchedules:
             if stored is not None:
                 return stored
 
-    async def _with_key(self, submission: Submission) -> Schedule | None:
-        """The schedule that this submission has made already, if its key says so."""
+    async def _is_repeated(self, submission: Submission) -> bool:
+        """Whether its schedule is there by its key, and it makes no further one."""
         if submission.key is None:
-            return None
-        tail, before = _id(self.application.clock.now(), submission)[-_TAIL:], None
-        while True:
-            query = ScheduleQuery(submitter=submission.submitter, before=before, limit=_PAGE)
-            page = await self.page(query)
-            for schedule in page:
-                if schedule.id.endswith(tail):
-                    _must_be_same(schedule, submission)
-                    return schedule
-            if len(page) < _PAGE:
-                return None
-            before = page[-1].id
+            return False
+        store = self.application.schedule_store
+        return await store.with_key(submission.submitter, submission.key) is not None
+
+    async def _must_have_few(self, submitter: str) -> None:
+        """Raise TooMuch if somebody has as many schedules as one person may."""
+        most = self.application.settings.max_schedules_per_user
+        if await self.application.schedule_store.count_of(submitter, limit=most) >= most:
+            raise TooMuch(
+                f"{submitter} has {most:,} schedules, and more are not taken; delete some "
+                "(the limit is max_schedules_per_user, ANUBIS_MAX_SCHEDULES)"
+            )
 
 
 async def submit_run(
@@ -206,7 +204,7 @@ def _schedule(
 ) -> Schedule:
     recurrence = descriptor.schedule
     schedule = Schedule(
-        id=_id(now, submission),
+        id=ScheduleId(identity.run_id(now, secrets.token_bytes(8))),
         version=1,
         benchmark=request.benchmark,
         cron=descriptor.info.scheduling,
@@ -220,22 +218,6 @@ def _schedule(
         created_at=now,
     )
     return dataclasses.replace(schedule, next_at=_first(schedule, now))
-
-
-def _id(now: datetime, submission: Submission) -> ScheduleId:
-    """A new id. What is chance in it otherwise follows from the key, if there is one."""
-    chance = secrets.token_bytes(8)
-    if submission.key is not None:
-        name = f"{submission.submitter}\0{submission.key}"
-        chance = hashlib.sha256(name.encode()).digest()[:8]
-    return ScheduleId(identity.run_id(now, chance))
-
-
-def _must_be_same(schedule: Schedule, submission: Submission) -> None:
-    if schedule.descriptor_sha != submission.document.sha:
-        raise NotPossible(
-            f"the key {submission.key!r} was used for another descriptor: schedule {schedule.id}"
-        )
 
 
 def _next(schedule: Schedule, now: datetime) -> datetime | None:

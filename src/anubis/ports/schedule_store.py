@@ -38,10 +38,23 @@ class ScheduleStore(Protocol):
     StoreUnavailable; retrying is safe. Methods about one schedule raise ScheduleNotFound.
     """
 
-    async def add(self, schedule: Schedule, document: Document, message: str) -> None:
-        """Store a new schedule with its document and first event. Adding an id again that is there
-        with the same descriptor changes nothing.
+    async def add(
+        self, schedule: Schedule, document: Document, message: str, *, key: str | None = None
+    ) -> Schedule:
+        """Store a new schedule with its document and first event; gives it as it is stored. Adding
+        an id again that is there with the same descriptor changes nothing.
+
+        A ``key`` is chosen by the submitter for one submission: if they have a schedule with it,
+        nothing is stored and that one is given. NotPossible if its descriptor is another.
         """
+        ...
+
+    async def with_key(self, submitter: str, key: str) -> Schedule | None:
+        """The schedule that somebody has with this key."""
+        ...
+
+    async def count_of(self, submitter: str, *, limit: int) -> int:
+        """How many schedules somebody has; ``limit`` stands for that many or more."""
         ...
 
     async def get(self, schedule_id: ScheduleId) -> Schedule:

@@ -27,6 +27,12 @@ MOST_CPUS, MOST_GPUS = 8192, 1024
 MOST_ACTIVE = 10_000_000
 """A quota above this limits nothing."""
 
+MOST_SCHEDULES = 1_000_000
+"""As above."""
+
+MOST_DAYS = 36_500
+"""A century."""
+
 MOST_STREAMS = 100_000
 """More than one machine has ports for, as seen by one client."""
 
@@ -157,6 +163,7 @@ class _Key:
 
 
 _A_DAY = "a number of seconds from 1 to 86400"
+_DAYS = f"a whole number of days from 1 to {MOST_DAYS}"
 _KEYS = (
     _Key(
         variable="ANUBIS_SLOTS",
@@ -187,6 +194,12 @@ _KEYS = (
         field="max_active_per_user",
         expected=f"a whole number from 1 to {MOST_ACTIVE}",
         convert=_whole(1, MOST_ACTIVE),
+    ),
+    _Key(
+        variable="ANUBIS_MAX_SCHEDULES",
+        field="max_schedules_per_user",
+        expected=f"a whole number from 1 to {MOST_SCHEDULES}",
+        convert=_whole(1, MOST_SCHEDULES),
     ),
     _Key(variable="ANUBIS_LEASE_SECONDS", field="lease", expected=_A_DAY, convert=_seconds),
     _Key(variable="ANUBIS_IDLE_SECONDS", field="idle_exit", expected=_A_DAY, convert=_seconds),
@@ -227,5 +240,23 @@ _KEYS = (
         field="max_streams",
         expected=f"a whole number from 1 to {MOST_STREAMS}",
         convert=_whole(1, MOST_STREAMS),
+    ),
+    _Key(
+        variable="ANUBIS_AUDIT_DAYS",
+        field="audit_days",
+        expected=_DAYS,
+        convert=_whole(1, MOST_DAYS),
+    ),
+    _Key(
+        variable="ANUBIS_SCRIPTS_DAYS",
+        field="scripts_days",
+        expected=_DAYS,
+        convert=_whole(1, MOST_DAYS),
+    ),
+    _Key(
+        variable="ANUBIS_SCRIPTS_SIZE",
+        field="scripts_bytes",
+        expected='bytes, or text such as "20GiB"',
+        convert=_size,
     ),
 )

@@ -33,6 +33,10 @@ class Settings:
     """How many runs of one person may wait or be under way. ``ANUBIS_MAX_ACTIVE``; enough for a
     large sweep, and a bound for a script that has lost its mind."""
 
+    max_schedules_per_user: int = 1_000
+    """How many schedules one person may have. ``ANUBIS_MAX_SCHEDULES``; more than anybody looks
+    after, and a bound for a script that submits the same one over and over."""
+
     lease: timedelta = timedelta(seconds=30)
     """How long a silent worker keeps its runs. Renewed three times in that span."""
 
@@ -67,6 +71,18 @@ class Settings:
     max_streams: int = 5000
     """Live streams that the service keeps open at once. ``ANUBIS_MAX_STREAMS``; each is a
     connection and some 30 kB of memory, and a thousand watchers must always fit."""
+
+    audit_days: int = 400
+    """Days that the service keeps its record of who did what. ``ANUBIS_AUDIT_DAYS``; a year and a
+    bit, so that what happened at this time last year can still be looked up."""
+
+    scripts_days: int = 90
+    """Days without use after which an archive of code is removed. ``ANUBIS_SCRIPTS_DAYS``; longer
+    than the time between two runs of nearly everybody, and who submits again sends it again."""
+
+    scripts_bytes: int = 20 * 1024**3
+    """Bytes that archives of code may take together. ``ANUBIS_SCRIPTS_SIZE``; eighty of the
+    largest, or some hundred thousand as people have them."""
 
     @property
     def database(self) -> Path:

@@ -19,7 +19,13 @@ from anubis.bootstrap.local import LocalApplication
 from anubis.bootstrap.surroundings import service_environment
 from anubis.domain import plan as plans
 from anubis.domain.document import Document
-from anubis.domain.errors import DescriptorInvalid, NotPossible, ScheduleNotFound, UserError
+from anubis.domain.errors import (
+    DescriptorInvalid,
+    NotPossible,
+    ScheduleNotFound,
+    TooMuch,
+    UserError,
+)
 from anubis.domain.run import Run
 from anubis.domain.schedule import CatchUp, Overlap, Schedule, ScheduleId
 from anubis.ports.engine import Capabilities
@@ -154,14 +160,32 @@ async def test_the_same_key_at_the_same_moment_makes_one_schedule(world: World) 
     """A client that heard nothing asks again while the store is still writing."""
     add = world.kept.add
 
-    async def slowly(schedule: Schedule, document: Document, message: str) -> None:
+    async def slowly(
+        schedule: Schedule, document: Document, message: str, *, key: str | None = None
+    ) -> Schedule:
         world.clock.advance(HOUR)
         await asyncio.sleep(0)
-        await add(schedule, document, message)
+        return await add(schedule, document, message, key=key)
 
     world.kept.add = slowly  # type: ignore[method-assign]  # it waits for the disk
     first, second = await asyncio.gather(world.add(key="k"), world.add(key="k"))
     assert first == second
+
+
+async def test_nobody_has_more_schedules_than_one_person_may(world: World) -> None:
+    """Also when many are added at once; a repeated one is no further one."""
+    settings = dataclasses.replace(world.app.settings, max_schedules_per_user=2)
+    schedules = dataclasses.replace(world.app, settings=settings).schedules
+    first = (await schedules.add(submission(key="k"))).schedule
+    many = (schedules.add(submission(key=f"{number}")) for number in range(3))
+    answers = await asyncio.gather(*many, return_exceptions=True)
+    assert sum(isinstance(answer, TooMuch) for answer in answers) == 2
+    with pytest.raises(TooMuch, match=r"ann has 2 schedules.*ANUBIS_MAX_SCHEDULES"):
+        await schedules.add(submission())
+    assert (await schedules.add(submission(key="k"))).schedule == first
+    await schedules.add(dataclasses.replace(submission(), submitter="bob"))
+    await schedules.remove(first.id, by="ann")
+    await schedules.add(submission())
 
 
 async def test_each_firing_is_a_run_with_the_schedule_as_its_family(world: World) -> None:

@@ -22,6 +22,7 @@ class _Record:
 
     schedule: Schedule
     document: Document
+    key: str | None
     events: list[ScheduleEvent] = dataclasses.field(default_factory=list)
 
     def note(self, events: Sequence[NewEvent]) -> None:
@@ -40,15 +41,30 @@ class MemoryScheduleStore:
         """Give an empty store; there to be exchangeable with stores that must be closed."""
         yield cls()
 
-    async def add(self, schedule: Schedule, document: Document, message: str) -> None:
+    async def add(
+        self, schedule: Schedule, document: Document, message: str, *, key: str | None = None
+    ) -> Schedule:
         """See the port."""
         rules.check_new(schedule, document)
         if (stored := self._records.get(schedule.id)) is not None:
             rules.check_same(stored.schedule, schedule)
-            return
-        record = _Record(schedule=schedule, document=document)
+            return stored.schedule
+        if key is not None and (keyed := await self.with_key(schedule.submitter, key)) is not None:
+            rules.check_same_key(keyed, schedule, key)
+            return keyed
+        record = _Record(schedule=schedule, document=document, key=key)
         record.note([rules.first_event(schedule, message)])
         self._records[schedule.id] = record
+        return schedule
+
+    async def with_key(self, submitter: str, key: str) -> Schedule | None:
+        """See the port."""
+        keyed = (each.schedule for each in self._records.values() if each.key == key)
+        return next((each for each in keyed if each.submitter == submitter), None)
+
+    async def count_of(self, submitter: str, *, limit: int) -> int:
+        """See the port."""
+        return len(await self.page(ScheduleQuery(submitter=submitter, limit=limit)))
 
     async def get(self, schedule_id: ScheduleId) -> Schedule:
         """See the port."""

@@ -29,6 +29,14 @@ def check_same(stored: Schedule, schedule: Schedule) -> None:
         raise errors.NotPossible(f"schedule {schedule.id} exists already, with another descriptor")
 
 
+def check_same_key(stored: Schedule, schedule: Schedule, key: str) -> None:
+    """Accept a key that its submitter uses again only for the same descriptor."""
+    if stored.descriptor_sha != schedule.descriptor_sha:
+        raise errors.NotPossible(
+            f"the key {key!r} was used for schedule {stored.id}, which has another descriptor"
+        )
+
+
 def first_event(schedule: Schedule, message: str) -> NewEvent:
     """The event that opens every schedule's history."""
     return NewEvent(at=schedule.created_at, kind=EventKind.NOTE, message=message)

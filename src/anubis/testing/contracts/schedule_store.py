@@ -74,6 +74,38 @@ class KeepingContract:
         assert await store.get(schedule.id) == changed
         assert len(await store.events(schedule.id)) == 1
 
+    async def test_the_same_key_makes_one_schedule_for_each_submitter(
+        self, store: ScheduleStore
+    ) -> None:
+        """Also for those who ask at the same moment; a schedule that went frees its key."""
+        document = builders.a_document()
+        mine = [builders.a_schedule(number, submitter="ann") for number in range(4)]
+        stored = await asyncio.gather(*(store.add(one, document, "", key="k") for one in mine))
+        [first] = set(stored)
+        assert await store.with_key("ann", "k") == await store.get(first.id) == first
+        theirs = builders.a_schedule(9, submitter="bob")
+        assert await store.add(theirs, document, "", key="k") == theirs
+        assert await store.with_key("ann", "other") is None
+        assert await store.with_key("\udcff", "\udcff") is None
+        await store.delete(first.id)
+        assert await store.with_key("ann", "k") is None
+
+    async def test_a_key_is_not_used_for_two_descriptors(self, store: ScheduleStore) -> None:
+        """It was meant for one submission."""
+        await store.add(builders.a_schedule(0), builders.a_document(), "", key="k")
+        other = builders.a_document(b"other")
+        with pytest.raises(errors.NotPossible, match="'k' was used"):
+            await store.add(builders.a_schedule(1, document=other), other, "", key="k")
+
+    async def test_the_schedules_of_one_person_are_counted_up_to_a_limit(
+        self, store: ScheduleStore
+    ) -> None:
+        """Those of others do not count."""
+        await add(store, *(builders.a_schedule(number, submitter="ann") for number in range(3)))
+        await add(store, builders.a_schedule(3, submitter="bob"))
+        assert [await store.count_of("ann", limit=limit) for limit in (0, 2, 9)] == [0, 2, 3]
+        assert await store.count_of("eve", limit=9) == 0
+
     async def test_a_schedule_keeps_its_descriptor(self, store: ScheduleStore) -> None:
         """It cannot come with another one, twice with different ones, or be given one later."""
         other = builders.a_document(b"other")

@@ -18,21 +18,48 @@ from anubis.ports.schedule_store import ScheduleEvent
 _SQL = queries.Queries(__file__, "changing.sql")
 
 
-def add(schedule: Schedule, document: Document, message: str) -> Change[None]:
-    """Store a new schedule, unless it is there; see the port."""
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class New:
+    """All that is stored of a new schedule."""
 
-    def change(connection: sqlite3.Connection) -> None:
-        if (row := reading.row(connection, schedule.id)) is not None:
-            rules.check_same(rows.schedule(row), schedule)
-            return
-        documents.keep(connection, document)
-        columns = {**rows.columns(schedule), **documents.columns(document)}
-        key = connection.execute(_SQL["add_schedule"], columns).lastrowid
-        assert key is not None, "an INSERT always has one"
-        first = rules.numbered(schedule.id, 0, [rules.first_event(schedule, message)])
-        _add_events(connection, key, first)
+    schedule: Schedule
+    document: Document
+    message: str
+    key: str | None = None
+
+
+def add(new: New) -> Change[Schedule]:
+    """Store a new schedule, unless it or its key is there; see the port."""
+
+    def change(connection: sqlite3.Connection) -> Schedule:
+        if (row := reading.row(connection, new.schedule.id)) is not None:
+            stored = rows.schedule(row)
+            rules.check_same(stored, new.schedule)
+            return stored
+        if (keyed := _keyed(connection, new)) is not None:
+            return keyed
+        _insert(connection, new)
+        return new.schedule
 
     return change
+
+
+def _keyed(connection: sqlite3.Connection, new: New) -> Schedule | None:
+    if new.key is None:
+        return None
+    keyed = reading.with_key(connection, new.schedule.submitter, new.key)
+    if keyed is not None:
+        rules.check_same_key(keyed, new.schedule, new.key)
+    return keyed
+
+
+def _insert(connection: sqlite3.Connection, new: New) -> None:
+    documents.keep(connection, new.document)
+    columns = {**rows.new_schedule(new.schedule, new.key), **documents.columns(new.document)}
+    key = connection.execute(_SQL["add_schedule"], columns).lastrowid
+    assert key is not None, "an INSERT always has one"
+    first = rules.numbered(new.schedule.id, 0, [rules.first_event(new.schedule, new.message)])
+    _add_events(connection, key, first)
 
 
 def replace(schedule: Schedule, events: Sequence[NewEvent]) -> Change[Schedule | None]:

@@ -37,6 +37,20 @@ def schedule(connection: sqlite3.Connection, schedule_id: ScheduleId) -> Schedul
     return rows.schedule(known_row(connection, schedule_id))
 
 
+def with_key(connection: sqlite3.Connection, submitter: str, key: str) -> Schedule | None:
+    """The schedule that a person submitted with a key, if there is one."""
+    chosen = {"submitter": values.storable(submitter), "submission_key": values.storable(key)}
+    found = _schedules(connection, "schedule_by_submission_key", chosen)
+    return found[0] if found else None
+
+
+def count_of(connection: sqlite3.Connection, submitter: str, limit: int) -> int:
+    """How many schedules a person has, up to ``limit``."""
+    asked = {"submitter": values.storable(submitter), "limit": values.limit(limit)}
+    [[count]] = connection.execute(_SQL["count_of_submitter"], asked)
+    return int(count)
+
+
 def resolve(connection: sqlite3.Connection, reference: str) -> ScheduleId:
     """The schedule a person means; see the port."""
     asked = rules.reference(reference)

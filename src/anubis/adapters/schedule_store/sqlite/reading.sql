@@ -6,6 +6,20 @@ SELECT id, version, benchmark, cron, time_zone, overlap, catch_up, engine, prior
     submitter, created_at, paused_at, next_at, last_at, last_run, last_note, fired, key, events
 FROM schedule WHERE id = :id;
 
+-- name: schedule_by_submission_key
+-- The schedule that a person submitted with a key.
+SELECT id, version, benchmark, cron, time_zone, overlap, catch_up, engine, priority, descriptor_sha,
+    submitter, created_at, paused_at, next_at, last_at, last_run, last_note, fired, key, events
+FROM schedule INDEXED BY schedule_by_submission_key
+WHERE submitter = :submitter AND submission_key = :submission_key;
+
+-- name: count_of_submitter
+-- How many schedules a person has, counted up to a limit.
+SELECT count(*) FROM (
+    SELECT 1 FROM schedule INDEXED BY schedule_by_submitter
+    WHERE submitter = :submitter LIMIT :limit
+);
+
 -- name: schedules_by_reference
 -- Schedules with an id between two texts, or of a benchmark: whom a person may mean.
 SELECT id, version, benchmark, cron, time_zone, overlap, catch_up, engine, priority, descriptor_sha,

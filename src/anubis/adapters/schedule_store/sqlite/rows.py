@@ -47,7 +47,7 @@ def key_and_events(row: Row) -> tuple[int, int]:
 
 
 def columns(stored: Schedule) -> Parameters:
-    """Parameters of ``add_schedule`` and ``replace_schedule``, as far as the schedule has them."""
+    """Parameters of ``replace_schedule`` and ``add_schedule`` that the schedule itself has."""
     return {
         "id": stored.id,
         "version": stored.version,
@@ -68,6 +68,11 @@ def columns(stored: Schedule) -> Parameters:
         "last_note": storable(stored.last_note),
         "fired": stored.fired,
     }
+
+
+def new_schedule(new: Schedule, key: str | None) -> Parameters:
+    """Parameters of ``add_schedule``, without those of the document."""
+    return {**columns(new), "submission_key": maybe_storable(key)}
 
 
 def event(schedule_id: ScheduleId, row: Row) -> ScheduleEvent:

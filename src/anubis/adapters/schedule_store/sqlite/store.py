@@ -20,10 +20,21 @@ class SqliteScheduleStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, schedule: Schedule, document: Document, message: str) -> None:
+    async def add(
+        self, schedule: Schedule, document: Document, message: str, *, key: str | None = None
+    ) -> Schedule:
         """See the port."""
         rules.check_new(schedule, document)
-        await self._database.do(changes.add(schedule, document, message))
+        new = changes.New(schedule=schedule, document=document, message=message, key=key)
+        return await self._database.do(changes.add(new))
+
+    async def with_key(self, submitter: str, key: str) -> Schedule | None:
+        """See the port."""
+        return self._database.read(reading.with_key, submitter, key)
+
+    async def count_of(self, submitter: str, *, limit: int) -> int:
+        """See the port."""
+        return self._database.read(reading.count_of, submitter, limit)
 
     async def get(self, schedule_id: ScheduleId) -> Schedule:
         """See the port."""

@@ -94,9 +94,12 @@ CREATE TABLE schedule (
     fired              INTEGER NOT NULL,
     events             INTEGER NOT NULL,  -- number of the last event
     document_name      BLOB NOT NULL,
-    document_directory BLOB NOT NULL
+    document_directory BLOB NOT NULL,
+    submission_key     TEXT  -- chosen by the submitter: submit this only once
 ) STRICT;
 
+CREATE UNIQUE INDEX schedule_by_submission_key ON schedule (submitter, submission_key)
+WHERE submission_key IS NOT NULL;
 CREATE INDEX schedule_by_submitter ON schedule (submitter, id);
 CREATE INDEX schedule_by_benchmark ON schedule (benchmark, id);
 CREATE INDEX schedule_by_descriptor ON schedule (descriptor_sha);
