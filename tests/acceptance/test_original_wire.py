@@ -291,12 +291,12 @@ def test_a_script_that_nobody_uploaded_ends_the_run_and_the_watching(curl: Curl)
     event = f"submit-event={json.dumps(message({'toml': toml}))}"
     action = curl.call("/api/job/descriptor", "-F", event)
 
+    reason = (
+        f"script archive {name} is not here: it was never uploaded, or was removed after long "
+        "disuse; upload it first"
+    )
     assert curl.follow(action, LAST)[1:] == [
-        (
-            "executor",
-            "ERROR",
-            f"Error executing benchmark: script archive {name} is not here; upload it first",
-        ),
+        ("executor", "ERROR", f"Error executing benchmark: {reason}"),
         ("watcher", "FAILED", "Benchmark failed"),
         ("watcher", "FAILED", LAST),
     ]

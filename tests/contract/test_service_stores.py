@@ -9,6 +9,7 @@ import pytest
 
 from anubis.adapters.access_store.memory import MemoryAccessStore
 from anubis.adapters.access_store.sqlite import SqliteAccessStore
+from anubis.adapters.access_store.sqlite import store as sqlite_access
 from anubis.adapters.action_store.memory import MemoryActionStore
 from anubis.adapters.action_store.sqlite import SqliteActionStore
 from anubis.adapters.schedule_store.memory import MemoryScheduleStore
@@ -17,6 +18,8 @@ from anubis.adapters.sqlite import Database
 from anubis.ports.access_store import AccessStore
 from anubis.ports.action_store import ActionStore
 from anubis.ports.schedule_store import ScheduleStore
+from anubis.testing import builders
+from anubis.testing.clock import NOON
 from anubis.testing.contracts.access_store import AccessStoreContract
 from anubis.testing.contracts.action_store import ActionStoreContract
 from anubis.testing.contracts.schedule_store import ScheduleStoreContract
@@ -52,6 +55,16 @@ class TestSqliteAccess(AccessStoreContract):
     @pytest.fixture
     def store(self, database: Database) -> AccessStore:
         return SqliteAccessStore(database)
+
+    async def test_a_long_record_is_forgotten_in_parts(
+        self, store: AccessStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sqlite_access, "AT_ONCE", 2)
+        for _ in range(5):
+            await store.note(builders.an_audit_entry())
+
+        assert await store.forget_before(NOON + builders.HOUR) == 5
+        assert await store.audit() == ()
 
 
 class TestMemoryActions(ActionStoreContract):

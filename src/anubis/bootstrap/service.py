@@ -3,7 +3,8 @@
 Service ── LocalApplication ── Stores
         ├─ SqliteAccessStore, SqliteActionStore
         ├─ Broadcaster ──► watchers
-        └─ Carrying ── Worker, ProcessEngine
+        ├─ Carrying ── Worker, ProcessEngine
+        └─ Housekeeper ──► what is old goes
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import contextlib
 import dataclasses
 import signal
 from collections.abc import AsyncIterator, Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from anubis.adapters.access_store.sqlite import SqliteAccessStore
 from anubis.adapters.action_store.sqlite import SqliteActionStore
@@ -29,6 +30,7 @@ from anubis.ports.action_store import ActionStore
 from anubis.ports.script_store import ScriptStore
 from anubis.runtime import serving, succession
 from anubis.runtime.broadcasting import Broadcaster
+from anubis.runtime.housekeeping import Housekeeper, Keeping
 from anubis.runtime.pulse import Pulse
 from anubis.settings.model import Settings
 from anubis.stages.access import tokens
@@ -132,6 +134,15 @@ def _start(service: Service, carried: Carrying, kept: Stores) -> None:
     carried.start(turn, name="worker")
     carried.start(service.broadcaster.run, name="broadcasting")
     carried.start(lambda: service.pulse.listen(carried.clock), name="pulse")
+    carried.start(_housekeeper(service, carried).run, name="housekeeping")
+
+
+def _housekeeper(service: Service, carried: Carrying) -> Housekeeper:
+    keeping = Keeping(
+        audit=timedelta(days=service.settings.audit_days),
+        scripts=timedelta(days=service.settings.scripts_days),
+    )
+    return Housekeeper(service.access, service.scripts, carried.clock, keeping)
 
 
 def _leave_on_signals(carried: Carrying) -> None:

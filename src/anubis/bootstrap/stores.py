@@ -14,6 +14,7 @@ import contextlib
 import dataclasses
 from collections.abc import AsyncIterator
 
+from anubis.adapters.clock.system import SystemClock
 from anubis.adapters.log_store.local import LocalLogStore
 from anubis.adapters.run_store.sqlite import SqliteRunStore
 from anubis.adapters.schedule_store.sqlite import SqliteScheduleStore
@@ -50,5 +51,7 @@ async def opened(settings: Settings) -> AsyncIterator[Stores]:
             schedules=SqliteScheduleStore(database),
             logs=LocalLogStore(settings.logs),
             series=DirectorySeriesStore(settings.series),
-            scripts=DirectoryScriptStore(settings.scripts),
+            scripts=DirectoryScriptStore(
+                settings.scripts, SystemClock(), most=settings.scripts_bytes
+            ),
         )

@@ -10,7 +10,7 @@ from anubis.domain.access import AuditEntry, Token, TokenId
 
 
 class AccessStore(Protocol):
-    """Methods are atomic. Every method may raise StoreUnavailable; retrying is safe."""
+    """Methods are atomic but for one. Every method may raise StoreUnavailable; retrying is safe."""
 
     async def add_token(self, token: Token, digest: str) -> None:
         """Store a token by the digest of its secret; the secret itself is never given to us."""
@@ -38,4 +38,12 @@ class AccessStore(Protocol):
 
     async def audit(self, *, before: int | None = None, limit: int = 100) -> Sequence[AuditEntry]:
         """The record, newest first, entries with a number below ``before``."""
+        ...
+
+    async def forget_before(self, moment: datetime) -> int:
+        """Remove the entries of the record that are older than ``moment``; gives how many.
+
+        The one method that is not atomic: a long record is removed in parts, so that others may
+        write in between. Numbers are never given again.
+        """
         ...

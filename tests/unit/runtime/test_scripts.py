@@ -70,7 +70,8 @@ class Bench:
 
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
-    scripts = MemoryScriptStore()
+    clock = ManualClock()
+    scripts = MemoryScriptStore(clock)
     async with contextlib.AsyncExitStack() as stack:
         engine = await stack.enter_async_context(ProcessEngine(tmp_path / "runs", revive=None))
         shop = Workshop(
@@ -79,7 +80,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
             engines={"process": engine},
             logs=MemoryLogStore(),
             series=MemorySeriesStore(),
-            clock=ManualClock(),
+            clock=clock,
             scripts=Scripts(scripts, tmp_path / "runs"),
         )
         yield Bench(shop=shop, scripts=scripts, folder=tmp_path / "runs")
@@ -104,7 +105,10 @@ async def test_a_run_without_its_archive_ends_and_names_it(bench: Bench) -> None
 
     assert run.state is RunState.ERROR
     assert run.outcome is not None
-    assert run.outcome.reason == f"script archive {name} is not here; upload it first"
+    assert run.outcome.reason == (
+        f"script archive {name} is not here: it was never uploaded, or was removed after long "
+        "disuse; upload it first"
+    )
     assert not (bench.folder / run.id).exists()
 
 
@@ -117,7 +121,7 @@ async def test_an_archive_with_a_name_that_is_none_is_named_too(bench: Bench) ->
 
 
 async def test_half_of_an_earlier_attempt_is_replaced(tmp_path: Path) -> None:
-    store, archive = MemoryScriptStore(), an_archive(a_file("a"))
+    store, archive = MemoryScriptStore(ManualClock()), an_archive(a_file("a"))
     await store.put(archive.name, archive.parts())
     scripts, run_id = Scripts(store, tmp_path), builders.a_run_id()
     for stray in ("a", "b"):

@@ -49,7 +49,7 @@ class World:
             ),
             access=self.access,
             actions=self.actions,
-            scripts=MemoryScriptStore(),
+            scripts=MemoryScriptStore(self.clock),
             settings=settings,
             requires_tokens=requires_tokens,
             broadcaster=Broadcaster(self.store, self.clock, InProcessBus()),

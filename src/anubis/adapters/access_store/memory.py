@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
@@ -20,6 +21,7 @@ class MemoryAccessStore:
         self._tokens: dict[TokenId, Token] = {}
         self._ids: dict[str, TokenId] = {}  # by digest
         self._audit: list[AuditEntry] = []
+        self._numbers = itertools.count(1)
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -60,9 +62,17 @@ class MemoryAccessStore:
 
     async def note(self, entry: AuditEntry) -> None:
         """See the port."""
-        self._audit.append(dataclasses.replace(entry, number=len(self._audit) + 1))
+        self._audit.append(dataclasses.replace(entry, number=next(self._numbers)))
 
     async def audit(self, *, before: int | None = None, limit: int = 100) -> Sequence[AuditEntry]:
         """See the port."""
-        end = len(self._audit) if before is None else max(0, before - 1)
-        return tuple(self._audit[:end][::-1][: max(0, limit)])
+        older = (
+            entry for entry in reversed(self._audit) if before is None or entry.number < before
+        )
+        return tuple(itertools.islice(older, max(0, limit)))
+
+    async def forget_before(self, moment: datetime) -> int:
+        """See the port."""
+        kept = [entry for entry in self._audit if entry.at >= moment]
+        forgotten, self._audit = len(self._audit) - len(kept), kept
+        return forgotten

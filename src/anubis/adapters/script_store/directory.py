@@ -1,4 +1,7 @@
-"""Script archives as files of a folder, ``<sha1>.tar`` each. They survive restarts."""
+"""Script archives as files of a folder, ``<sha1>.tar`` each. They survive restarts.
+
+The time at which a file was changed says when its archive was last used.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,15 @@ import asyncio
 import contextlib
 import hashlib
 import os
-from collections.abc import AsyncIterator, Iterator
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO
 
-from anubis.adapters.script_store import naming
-from anubis.domain.errors import StoreUnavailable, UserError
+from anubis.adapters.script_store import naming, room
+from anubis.domain.errors import StoreUnavailable
+from anubis.ports.clock import Clock
 
 _UNFINISHED = ".upload-"
 """How files begin whose upload has not ended, or never will."""
@@ -20,12 +26,17 @@ _UNFINISHED = ".upload-"
 class DirectoryScriptStore:
     """One file per archive. A file gets its name when it is whole, checked and on the disk."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, clock: Clock, *, most: int = room.MOST_KEPT) -> None:
         self._folder = folder
+        self._clock = clock
+        self._most = most
+        self._using = threading.Lock()  # one is not removed between a look at it and its use
+        self._accepting = threading.Lock()  # two do not take the last room together
 
     async def has(self, name: str) -> bool:
         """See the port."""
-        return naming.is_legal(name) and (self._folder / name).is_file()
+        with self._using:
+            return naming.is_legal(name) and self._is_used(name)
 
     async def put(self, name: str, content: AsyncIterator[bytes]) -> None:
         """See the port. The content never is in memory as a whole."""
@@ -38,8 +49,10 @@ class DirectoryScriptStore:
             with self._writing():
                 self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 file = stack.enter_context(
-                    tempfile.NamedTemporaryFile(dir=self._folder, prefix=_UNFINISHED)
+                    tempfile.NamedTemporaryFile(dir=self._folder, prefix=_UNFINISHED, delete=False)
                 )
+                # By us: one that took very long may be gone, and ``tempfile`` insists on it.
+                stack.callback(Path(file.name).unlink, missing_ok=True)
             naming.demand_content(name, await self._receive(name, content, file))
             with self._writing():
                 await asyncio.to_thread(self._accept, name, file)
@@ -49,15 +62,26 @@ class DirectoryScriptStore:
         naming.demand_legal(name)
         await asyncio.to_thread(self._unpack, name, Path(folder))
 
+    async def forget_unused(self, before: datetime) -> int:
+        """See the port."""
+        return await asyncio.to_thread(self._forget, before, naming.is_legal)
+
+    async def forget_unfinished(self, before: datetime) -> int:
+        """See the port."""
+        return await asyncio.to_thread(self._forget, before, _is_unfinished)
+
     async def _receive(self, name: str, content: AsyncIterator[bytes], file: IO[bytes]) -> str:
         """Write the content as it comes, and give its SHA-1."""
         from anubis.adapters.script_store import inspecting
 
         sha1 = hashlib.sha1(usedforsecurity=False)
         size = 0
+        with self._writing():
+            kept = await asyncio.to_thread(self._kept_beside, name)
         async for part in content:
             size += len(part)
             inspecting.demand_size(name, size)
+            self._demand_room(name, size, kept)
             sha1.update(part)
             with self._writing():
                 await asyncio.to_thread(file.write, part)
@@ -71,24 +95,77 @@ class DirectoryScriptStore:
         file.seek(0)
         inspecting.members(file, name)
         os.fsync(file.fileno())
-        # A link and not a rename: what is there under this name has the same content, and stays.
-        with contextlib.suppress(FileExistsError):
-            os.link(file.name, self._folder / name)
+        with self._accepting:
+            size = os.fstat(file.fileno()).st_size
+            self._demand_room(name, size, self._kept_beside(name))
+            self._place(name, file)
         folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(folder)
         finally:
             os.close(folder)
 
+    def _place(self, name: str, file: IO[bytes]) -> None:
+        with self._using:
+            # A link and not a rename: what is there under this name is the same, and stays.
+            with contextlib.suppress(FileExistsError):
+                os.link(file.name, self._folder / name)
+            self._is_used(name)
+
     def _unpack(self, name: str, folder: Path) -> None:
         from anubis.adapters.script_store import unpacking
 
-        try:
-            file = (self._folder / name).open("rb")
-        except FileNotFoundError:
-            raise UserError(f"script archive {name} is not here; upload it first") from None
-        with file:
+        with contextlib.ExitStack() as stack:
+            with self._using:
+                if not self._is_used(name):
+                    raise naming.missing(name)
+                file = stack.enter_context((self._folder / name).open("rb"))
             unpacking.unpack(file, name, folder)
+
+    def _is_used(self, name: str) -> bool:
+        """Note that an archive is used now; False if it is not there."""
+        path = self._folder / name
+        if not path.is_file():
+            return False
+        now = _nanoseconds(self._clock.now())
+        with contextlib.suppress(OSError):  # one that we may read only is never removed either
+            os.utime(path, ns=(now, now))
+        return True
+
+    def _demand_room(self, name: str, size: int, kept: int | None) -> None:
+        if kept is not None:
+            room.demand_room(name, size, kept=kept, most=self._most)
+
+    def _kept_beside(self, name: str) -> int | None:
+        """Bytes that all archives take; None if this one is among them and needs no more room."""
+        if (self._folder / name).is_file():
+            return None
+        return sum(found.st_size for _, found in self._files(naming.is_legal))
+
+    def _forget(self, before: datetime, is_meant: Callable[[str], bool]) -> int:
+        limit = _nanoseconds(before)
+        with self._writing():
+            old = [path for path, found in self._files(is_meant) if found.st_mtime_ns < limit]
+            return sum(self._is_forgotten(path, limit) for path in old)
+
+    def _is_forgotten(self, path: Path, limit: int) -> bool:
+        """Remove a file unless somebody has used it in the meantime."""
+        with self._using:
+            try:
+                if path.stat().st_mtime_ns >= limit:
+                    return False
+                path.unlink()
+            except FileNotFoundError:
+                return False
+            return True
+
+    def _files(self, is_meant: Callable[[str], bool]) -> Iterator[tuple[Path, os.stat_result]]:
+        """The files of our folder whose names are meant."""
+        with contextlib.suppress(FileNotFoundError), os.scandir(self._folder) as entries:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):  # it went while we looked
+                    if is_meant(entry.name) and entry.is_file(follow_symlinks=False):
+                        yield Path(entry.path), entry.stat(follow_symlinks=False)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -97,3 +174,12 @@ class DirectoryScriptStore:
             yield
         except OSError as error:
             raise StoreUnavailable(f"{self._folder} cannot be written: {error.strerror}") from error
+
+
+def _is_unfinished(name: str) -> bool:
+    return name.startswith(_UNFINISHED)
+
+
+def _nanoseconds(moment: datetime) -> int:
+    """As file systems count, without the rounding of floats."""
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000

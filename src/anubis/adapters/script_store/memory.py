@@ -5,21 +5,28 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import AsyncIterator
+from datetime import datetime
 from pathlib import Path
 
-from anubis.adapters.script_store import inspecting, naming, unpacking
-from anubis.domain.errors import UserError
+from anubis.adapters.script_store import inspecting, naming, room, unpacking
+from anubis.ports.clock import Clock
 
 
 class MemoryScriptStore:
     """A dictionary of archives."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock, *, most: int = room.MOST_KEPT) -> None:
+        self._clock = clock
+        self._most = most
         self._archives: dict[str, bytes] = {}
+        self._used: dict[str, datetime] = {}
 
     async def has(self, name: str) -> bool:
         """See the port."""
-        return name in self._archives
+        if name not in self._archives:
+            return False
+        self._used[name] = self._clock.now()
+        return True
 
     async def put(self, name: str, content: AsyncIterator[bytes]) -> None:
         """See the port."""
@@ -30,11 +37,26 @@ class MemoryScriptStore:
             inspecting.demand_size(name, len(received))
         naming.demand_content(name, hashlib.sha1(received, usedforsecurity=False).hexdigest())
         inspecting.members(io.BytesIO(received), name)
+        if name not in self._archives:
+            kept = sum(map(len, self._archives.values()))
+            room.demand_room(name, len(received), kept=kept, most=self._most)
         self._archives[name] = bytes(received)
+        self._used[name] = self._clock.now()
 
     async def unpack(self, name: str, folder: str) -> None:
         """See the port."""
         naming.demand_legal(name)
-        if name not in self._archives:
-            raise UserError(f"script archive {name} is not here; upload it first")
+        if not await self.has(name):
+            raise naming.missing(name)
         unpacking.unpack(io.BytesIO(self._archives[name]), name, Path(folder))
+
+    async def forget_unused(self, before: datetime) -> int:
+        """See the port."""
+        unused = [name for name, moment in self._used.items() if moment < before]
+        for name in unused:
+            del self._archives[name], self._used[name]
+        return len(unused)
+
+    async def forget_unfinished(self, before: datetime) -> int:  # noqa: ARG002 - see below
+        """None: what does not end is never kept."""
+        return 0

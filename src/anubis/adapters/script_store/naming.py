@@ -23,6 +23,14 @@ def demand_legal(name: str) -> None:
         )
 
 
+def missing(name: str) -> UserError:
+    """The error for an archive that is not there."""
+    return UserError(
+        f"script archive {name} is not here: it was never uploaded, or was removed after long "
+        "disuse; upload it first"
+    )
+
+
 def demand_content(name: str, sha1: str) -> None:
     """Raise UserError unless ``name`` is the one that content with this SHA-1 must have."""
     if name != f"{sha1}.tar":

@@ -122,6 +122,23 @@ class AuditContract:
         await store.note(dataclasses.replace(entry, target="\udcff"))
         assert len(await store.audit()) == 2
 
+    async def test_entries_before_a_moment_are_forgotten_and_numbers_go_on(
+        self, store: AccessStore
+    ) -> None:
+        """One of that very moment stays; a number is never given twice."""
+        for hour in (2, 0, 1, 0):  # the clock may have been set back
+            entry = builders.an_audit_entry(f"run.{hour}")
+            await store.note(dataclasses.replace(entry, at=NOON + hour * HOUR))
+        last = (await store.audit())[0].number
+        assert await store.forget_before(NOON + HOUR) == 2
+        assert [entry.action for entry in await store.audit()] == ["run.1", "run.2"]
+        assert await store.forget_before(NOON + HOUR) == 0
+        assert await store.forget_before(NOON + 9 * HOUR) == 2
+        assert await store.audit() == ()
+        await store.note(builders.an_audit_entry("run.new"))
+        [new] = await store.audit()
+        assert new.number > last
+
     async def test_many_may_write_at_once(self, store: AccessStore) -> None:
         """Nothing is lost."""
         entries = [builders.an_audit_entry(f"run.{number}") for number in range(20)]

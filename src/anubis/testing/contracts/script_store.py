@@ -2,24 +2,31 @@
 
 Subclass ``ScriptStoreContract`` and give it a fixture ``store`` with a fresh, empty store, and
 a fixture ``again`` with a store that keeps the same archives, as after a restart (it may be the
-same).
+same), and a fixture ``narrow`` with a fresh store for 15,000 bytes. All have the time of ``clock``.
 """
 
 # ruff: noqa: D102 - the name of a test is its claim, in a sentence
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import hashlib
 import io
 import tarfile
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from anubis.domain.errors import UserError
+from anubis.domain.errors import TooMuch, UserError
 from anubis.ports.script_store import ScriptStore
+from anubis.testing.clock import NOON, ManualClock
+
+DAY = timedelta(days=1)
+NARROW = 15_000
+"""Bytes in which one small archive fits, which has 10,240, and not two."""
 
 Member = tuple[tarfile.TarInfo, bytes]
 
@@ -177,6 +184,11 @@ ILLEGAL = ("", "x.tar", "../" + "a" * 40 + ".tar", "A" * 40 + ".tar", "a" * 40, 
 class ScriptStoreContract:
     """Inherit from this."""
 
+    @pytest.fixture
+    def clock(self) -> ManualClock:
+        """The time of the stores."""
+        return ManualClock()
+
     async def test_an_archive_is_there_once_it_was_put(
         self, store: ScriptStore, again: ScriptStore
     ) -> None:
@@ -316,6 +328,62 @@ class ScriptStoreContract:
     ) -> None:
         with pytest.raises(UserError, match=r"a{40}\.tar is not here"):
             await store.unpack("a" * 40 + ".tar", str(tmp_path))
+
+    async def test_an_archive_that_nobody_uses_is_forgotten(
+        self, store: ScriptStore, clock: ManualClock, tmp_path: Path
+    ) -> None:
+        archive = an_archive(a_file())
+        await store.put(archive.name, archive.parts())
+        clock.advance(DAY)
+
+        assert await store.forget_unused(NOON) == 0
+        assert await store.forget_unused(clock.now()) == 1
+        assert not await store.has(archive.name)
+        with pytest.raises(UserError, match="long disuse"):
+            await store.unpack(archive.name, str(_new(tmp_path)))
+        assert await store.forget_unused(clock.now() + DAY) == 0
+
+    @pytest.mark.parametrize("use", ["asked for", "put again", "unpacked"])
+    async def test_an_archive_that_is_used_stays(
+        self, store: ScriptStore, clock: ManualClock, tmp_path: Path, use: str
+    ) -> None:
+        archive = an_archive(a_file())
+        await store.put(archive.name, archive.parts())
+        clock.advance(DAY)
+        if use == "asked for":
+            assert await store.has(archive.name)
+        elif use == "put again":
+            await store.put(archive.name, archive.parts())
+        else:
+            await store.unpack(archive.name, str(_new(tmp_path)))
+
+        assert await store.forget_unused(clock.now()) == 0
+        assert await store.has(archive.name)
+
+    async def test_archives_have_no_more_room_together_than_they_may(
+        self, narrow: ScriptStore, clock: ManualClock
+    ) -> None:
+        first, second = an_archive(a_file("a")), an_archive(a_file("b"))
+        await narrow.put(first.name, first.parts())
+
+        with pytest.raises(TooMuch, match=r"10,240 bytes, and may take 15,000\..*SCRIPTS_SIZE"):
+            await narrow.put(second.name, second.parts())
+        assert not await narrow.has(second.name)
+        await narrow.put(first.name, first.parts())  # it takes no more than it did
+
+        clock.advance(DAY)
+        await narrow.forget_unused(clock.now())
+        await narrow.put(second.name, second.parts())
+        assert await narrow.has(second.name)
+
+    async def test_two_archives_do_not_take_the_last_room_together(
+        self, narrow: ScriptStore
+    ) -> None:
+        archives = [an_archive(a_file("a")), an_archive(a_file("b"))]
+        puts = (narrow.put(archive.name, archive.parts()) for archive in archives)
+        answers = await asyncio.gather(*puts, return_exceptions=True)
+
+        assert [type(answer) for answer in answers if answer is not None] == [TooMuch]
 
 
 def _new(tmp_path: Path, name: str = "unpacked") -> Path:

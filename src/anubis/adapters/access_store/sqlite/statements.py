@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from datetime import datetime
 
 from anubis.adapters.access_store import rules
 from anubis.adapters.access_store.sqlite import rows
@@ -78,5 +79,15 @@ def note(entry: AuditEntry) -> Change[None]:
 
     def change(connection: sqlite3.Connection) -> None:
         connection.execute(_SQL["note"], rows.new_entry(entry))
+
+    return change
+
+
+def forget_before(moment: datetime, limit: int) -> Change[int]:
+    """Remove the oldest lines of the record before a moment, at most ``limit``; gives how many."""
+
+    def change(connection: sqlite3.Connection) -> int:
+        asked = {"before": values.micros(moment), "limit": values.limit(limit)}
+        return connection.execute(_SQL["forget_audit"], asked).rowcount
 
     return change

@@ -33,3 +33,9 @@ VALUES (:at, :user, :token, :action, :target, :allowed, :detail);
 -- The newest lines of the record below a number.
 SELECT number, at, user, token, action, target, allowed, detail
 FROM audit WHERE number < :before ORDER BY number DESC LIMIT :limit;
+
+-- name: forget_audit
+-- The oldest lines of the record before a moment, a bounded number of them.
+DELETE FROM audit WHERE number IN (
+    SELECT number FROM audit INDEXED BY audit_by_time WHERE at < :before ORDER BY at LIMIT :limit
+);

@@ -10,6 +10,9 @@ from anubis.adapters.access_store.sqlite import statements
 from anubis.adapters.sqlite import Database
 from anubis.domain.access import AuditEntry, Token, TokenId
 
+AT_ONCE = 10_000
+"""Lines of the record that one change removes: some ten milliseconds, for which others wait."""
+
 
 class SqliteAccessStore:
     """Tokens and the record in a database that other stores and processes may use at once."""
@@ -53,3 +56,12 @@ class SqliteAccessStore:
     async def audit(self, *, before: int | None = None, limit: int = 100) -> Sequence[AuditEntry]:
         """See the port."""
         return self._database.read(statements.audit, before, limit)
+
+    async def forget_before(self, moment: datetime) -> int:
+        """See the port."""
+        forgotten = 0
+        while True:
+            count = await self._database.do(statements.forget_before(moment, AT_ONCE))
+            forgotten += count
+            if count < AT_ONCE:
+                return forgotten

@@ -1,0 +1,20 @@
+"""How much all archives may take together. Pure, so that all stores say the same."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from anubis.domain.errors import TooMuch
+
+MOST_KEPT: Final = 20 * 1024**3
+"""Bytes of all archives, where nobody has set it."""
+
+
+def demand_room(name: str, size: int, *, kept: int, most: int) -> None:
+    """Raise TooMuch unless an archive of ``size`` bytes fits beside those that are ``kept``."""
+    if kept + size > most:
+        raise TooMuch(
+            f"script archive {name} finds no room: archives take {kept:,} bytes, and may take "
+            f"{most:,}. Those that nobody uses are removed by and by; whoever runs the service can "
+            "raise the limit (scripts_bytes, ANUBIS_SCRIPTS_SIZE)"
+        )
