@@ -11,6 +11,7 @@ import pytest
 from anubis.domain.errors import NotPossible, RunAmbiguous, RunNotFound, UserError
 from anubis.domain.metric import MetricKey, MetricSource
 from anubis.domain.run import RunState
+from anubis.entrypoints.cli import session
 from anubis.ports.run_store import Step
 from anubis.testing import builders
 from anubis.testing.clock import NOON
@@ -101,6 +102,13 @@ def test_list_finds_the_runs_of_one_user(world: World, out: Out) -> None:
     theirs = world.add(builders.a_run(2, submitter="bob"))
     world.call("list", "--ids", "--user", "bob")
     assert text(out).split() == [theirs]
+
+
+def test_the_last_action_is_ones_own(world: World, out: Out) -> None:
+    mine = world.add(builders.a_run(1, submitter=session.person()))
+    world.add(builders.a_run(2, submitter="bob"))
+    world.call("history", "--limit", "1", "--ids")
+    assert text(out) == f"{mine}\n"
 
 
 def test_a_label_without_a_value_is_bad_usage(world: World) -> None:

@@ -43,7 +43,7 @@ RUN = "0190a2b4-0000-7000-8000-000000000000"
         (f"--show-desc {RUN}", [["show-descriptor", RUN]]),
         ("--write-descriptor", [["show-descriptor", "--write", "descriptor.toml"]]),
         ("--history", [["history"]]),
-        ("--last-action-id", [["list", "--limit", "1", "--ids"]]),
+        ("--last-action-id", [["history", "--limit", "1", "--ids"]]),
         ("--verbose --version", [["version"]]),
         ("--verbose -h", [["--help"]]),
         ("--check-prerequisites", [["doctor"]]),
@@ -59,7 +59,7 @@ RUN = "0190a2b4-0000-7000-8000-000000000000"
         ("--set-client-id me", [["client-id", "--set", "me"]]),
         ("--unset-client-id", [["client-id", "--unset"]]),
         ("--reset-client-id", [["client-id", "--unset"]]),
-        ("--history --last-action-id", [["history"], ["list", "--limit", "1", "--ids"]]),
+        ("--history --last-action-id", [["history"], ["history", "--limit", "1", "--ids"]]),
         (f"--cancel {RUN} --status", [["cancel", RUN], ["status"]]),
     ],
 )

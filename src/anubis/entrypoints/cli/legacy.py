@@ -74,7 +74,7 @@ FLAGS: Mapping[str, Flag] = {
     "--write-descriptor": _WRITE,
     "--write-desc": _WRITE,
     "--history": Flag(verb=("history",)),
-    "--last-action-id": Flag(verb=("list",), options=("--limit", "1", "--ids")),
+    "--last-action-id": Flag(verb=("history",), options=("--limit", "1", "--ids")),
     "--version": Flag(verb=("version",)),
     "-v": Flag(verb=("version",)),
     "--help": Flag(verb=("--help",)),

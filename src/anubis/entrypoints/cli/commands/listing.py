@@ -101,9 +101,10 @@ async def _print(
 
 @click.command("history")
 @click.option("--limit", default=50, show_default=True, type=_LIMIT, help="How many at most.")
+@click.option("--ids", is_flag=True, help="Print nothing but ids.")
 @options.as_json
 @click.pass_obj
-def history_command(opener: session.Opener | None, limit: int, as_json: bool) -> None:
+def history_command(opener: session.Opener | None, limit: int, ids: bool, as_json: bool) -> None:
     """List your submissions, oldest first.
 
     One line each, as the original client printed them: id, descriptor, date.
@@ -111,8 +112,8 @@ def history_command(opener: session.Opener | None, limit: int, as_json: bool) ->
 
     async def work(application: Application) -> None:
         runs = await _submissions(application, limit)
-        if as_json:
-            await _print(application, runs, ids=False, as_json=True)
+        if ids or as_json:
+            await _print(application, runs, ids=ids, as_json=as_json)
             return
         for run in runs:
             document = await application.store.document(run.id)
