@@ -20,7 +20,7 @@ run: $(VENV)/.run ## set up, then run the sample benchmark to its results
 	@$(BIN)/anubis run samples/hello-world/descriptor.toml
 
 test: $(VENV)/.dev ## run all tests
-	@$(BIN)/python -m pytest -q $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS)
 
 check: $(VENV)/.dev ## format, lint, types, contracts, tests: what CI runs
 	@echo '» format'    && $(BIN)/ruff format --check --quiet .
