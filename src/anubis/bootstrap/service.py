@@ -49,6 +49,8 @@ class Service:
     broadcaster: Broadcaster  #: tells watchers that the store has news
     started_at: datetime
     pulse: Pulse = dataclasses.field(default_factory=Pulse)
+    troubles: dict[str, str] = dataclasses.field(default_factory=dict)
+    """Which checks failed when they were last asked for, and with which words."""
     leases: Callable[[], int] = lambda: 0  #: how many runs we hold
 
 
@@ -103,6 +105,8 @@ def _service(settings: Settings, kept: Stores, carried: Carrying, door: Door) ->
         carried.clock,
         bus,
         most=settings.max_streams,
+        # Where no tokens are in force, all may be one user.
+        most_each=max(1, settings.max_streams // 2) if door.requires_tokens else None,
         reason=application.waiting,
     )
     return Service(

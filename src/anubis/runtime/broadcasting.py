@@ -7,6 +7,7 @@ come back to this process or to the next one, and go on exactly where it was.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 from collections.abc import AsyncIterator, Iterator
 from typing import Final, Protocol
@@ -64,16 +65,19 @@ class Broadcaster:
         bus: EventBus,
         *,
         most: int = MOST_WATCHERS,
+        most_each: int | None = None,
         reason: Reason | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
         self._bus = bus
         self._most = most
+        self._most_each = most if most_each is None else most_each
         self._reason = reason or _no_reason
         self._feed = Feed(store)
         self._runs: dict[RunId, RunChannel] = {}
         self._watchers = 0
+        self._users: collections.Counter[str] = collections.Counter()  # watchers of each user
         self._token: int | None = None
         self._active_at = clock.monotonic()
         self._is_closed = False
@@ -114,23 +118,23 @@ class Broadcaster:
         await self._look_at_runs()
 
     @contextlib.asynccontextmanager
-    async def everything(self, after: int | None) -> AsyncIterator[Watch]:
+    async def everything(self, after: int | None, user: str = "") -> AsyncIterator[Watch]:
         """Watch all runs: what happens after a sequence, or from now on.
 
-        Raises TooMuch if there are too many watchers.
+        Raises TooMuch if there are too many watchers, in all or of this user.
         """
-        with self._counted():
+        with self._counted(user):
             last = await self._store.last_sequence()
             # A place that was never reached is one of another store: what comes now is new.
             yield _FeedWatch(self, self._feed, last if after is None else min(after, last))
 
     @contextlib.asynccontextmanager
-    async def one(self, run_id: RunId, after: int) -> AsyncIterator[Watch]:
+    async def one(self, run_id: RunId, after: int, user: str = "") -> AsyncIterator[Watch]:
         """Watch one run: what it is now, its events after a sequence, and what comes.
 
-        Raises RunNotFound, or TooMuch if there are too many watchers.
+        Raises RunNotFound, or TooMuch if there are too many watchers, in all or of this user.
         """
-        with self._counted(), self._channel(run_id) as channel:
+        with self._counted(user), self._channel(run_id) as channel:
             await channel.look()
             yield _RunWatch(self, channel, after)
 
@@ -140,18 +144,31 @@ class Broadcaster:
         return self._is_closed
 
     @contextlib.contextmanager
-    def _counted(self) -> Iterator[None]:
+    def _counted(self, user: str) -> Iterator[None]:
         if self._is_closed:
             raise TemporaryError("the service is stopping: come back in a moment")
-        if self._watchers >= self._most:
-            text = f"{self._watchers} streams are open, and no more than {self._most} are served"
-            raise TooMuch(text, retry_after=RETRY_AFTER)
+        self._must_have_room(user)
         self._watchers += 1
+        self._users[user] += 1
         self.wake()
         try:
             yield
         finally:
             self._watchers -= 1
+            self._users[user] -= 1
+            if not self._users[user]:
+                del self._users[user]
+
+    def _must_have_room(self, user: str) -> None:
+        if self._watchers >= self._most:
+            text = f"{self._watchers} streams are open, and no more than {self._most} are served"
+            raise TooMuch(text, retry_after=RETRY_AFTER)
+        if self._users[user] >= self._most_each:
+            text = (
+                f"{user} has {self._users[user]} streams open, and one user may have no more than "
+                f"{self._most_each}: half of max_streams (ANUBIS_MAX_STREAMS)"
+            )
+            raise TooMuch(text, retry_after=RETRY_AFTER)
 
     @contextlib.contextmanager
     def _channel(self, run_id: RunId) -> Iterator[RunChannel]:

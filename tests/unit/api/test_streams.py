@@ -55,7 +55,7 @@ class Listening:
 
 @contextlib.asynccontextmanager
 async def listening(
-    home: Path, *, most: int = 5000, requires_tokens: bool = False
+    home: Path, *, most: int = 5000, most_each: int | None = None, requires_tokens: bool = False
 ) -> AsyncIterator[Listening]:
     settings = Settings(home=home)
     embedded.make_home(settings)
@@ -65,7 +65,9 @@ async def listening(
             broadcaster.wake()
 
         application = embedded.over(kept, settings, wake)
-        broadcaster = Broadcaster(kept.runs, application.clock, InProcessBus(), most=most)
+        broadcaster = Broadcaster(
+            kept.runs, application.clock, InProcessBus(), most=most, most_each=most_each
+        )
         service = Service(
             application=application,
             access=SqliteAccessStore(kept.database),
@@ -329,6 +331,33 @@ async def test_one_stream_too_many_is_429(tmp_path: Path) -> None:
         assert answer.status_code == 429
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.headers["retry-after"] == "1"
+
+
+@pytest.mark.parametrize("path", ["/events/stream", "/runs/last/stream"])
+async def test_a_user_has_no_more_streams_than_one_may(tmp_path: Path, path: str) -> None:
+    """By the name of the token's user; another user goes on to be served."""
+    async with (
+        listening(tmp_path, most_each=1, requires_tokens=True) as service,
+        httpx.AsyncClient() as client,
+    ):
+        await service.service.application.store.add(
+            builders.a_run(), builders.a_document(), builders.PLAN, "submitted"
+        )
+        access, clock = service.service.access, service.service.application.clock
+        ada, eve = [
+            (await tokens.issue(tokens.Wish(user=user, role=Role.VIEWER), access, clock)).secret
+            for user in ("ada", "eve")
+        ]
+        url = f"{service.address}{path}"
+        async with client.stream("GET", url, headers={"Authorization": f"Bearer {ada}"}):
+            await service.watched_by(1)
+            refused = await client.get(url, headers={"Authorization": f"Bearer {ada}"})
+            async with client.stream(
+                "GET", url, headers={"Authorization": f"Bearer {eve}"}
+            ) as served:
+                assert served.status_code == 200
+    assert refused.status_code == 429
+    assert "ada has 1 streams open" in refused.text
 
 
 @pytest.mark.parametrize(

@@ -376,6 +376,19 @@ async def test_too_many_watchers_are_refused_until_one_leaves(world: World) -> N
         pass
 
 
+async def test_one_user_does_not_take_the_streams_of_all(world: World) -> None:
+    broadcaster = Broadcaster(world.store, world.clock, InProcessBus(), most=4, most_each=2)
+    run_id = await world.submit()
+    async with broadcaster.everything(None, "ann"), broadcaster.one(run_id, 0, "ann"):
+        with pytest.raises(TooMuch, match=r"ann has 2 streams open.*ANUBIS_MAX_STREAMS"):
+            async with broadcaster.everything(None, "ann"):
+                pass
+        async with broadcaster.everything(None, "bob"):
+            assert broadcaster.watchers == 3
+    async with broadcaster.everything(None, "ann"):
+        pass
+
+
 @contextlib.asynccontextmanager
 async def running(broadcaster: Broadcaster) -> AsyncIterator[asyncio.Task[None]]:
     """The broadcaster's task, ended at the end."""

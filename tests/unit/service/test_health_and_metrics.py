@@ -7,6 +7,7 @@ import math
 import shutil
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 
 import httpx
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
+from structlog.testing import capture_logs
 
 from anubis.domain.action import Action, ActionId, ActionKind
 from anubis.domain.metric import MetricSource, Summary
@@ -74,6 +76,35 @@ async def test_a_service_that_stops_or_lost_its_folder_is_not_ready(
     shutil.rmtree(world.service.settings.runs)
     checks = (await client.get("/api/v1/ready")).json()["checks"]
     assert [check["name"] for check in checks if not check["ok"]] == ["worker", "engine"]
+
+
+@pytest.mark.parametrize("requires_tokens", [True, False])
+async def test_where_tokens_are_in_force_strangers_learn_no_paths(
+    tmp_path: Path, *, requires_tokens: bool
+) -> None:
+    """The log has them, once for each trouble."""
+    world = World(tmp_path / "home", requires_tokens=requires_tokens)
+    world.service.pulse.turned(world.clock)
+    shutil.rmtree(world.service.settings.runs)
+    async with world.asking() as asking:
+        with capture_logs() as logs:
+            answers = [await asking.get("/api/v1/ready") for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [503] * 3
+    [line] = [line for line in logs if line["event"] == "not_ready"]
+    assert (line["check"], str(tmp_path) in line["detail"]) == ("engine", True)
+    assert "the engine's folder cannot be written to" in answers[0].text or not requires_tokens
+    assert (str(tmp_path) in answers[0].text) is not requires_tokens
+
+
+async def test_a_trouble_that_comes_back_is_told_again(world: World) -> None:
+    async with world.asking() as asking:
+        with capture_logs() as logs:
+            for _ in range(2):
+                await asking.get("/api/v1/ready")
+                world.service.pulse.turned(world.clock)
+                await asking.get("/api/v1/ready")
+                world.clock.advance(timedelta(minutes=1))
+    assert [line["check"] for line in logs if line["event"] == "not_ready"] == ["worker"] * 2
 
 
 async def test_the_service_counts_itself(world: World, client: httpx.AsyncClient) -> None:

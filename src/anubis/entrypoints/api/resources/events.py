@@ -77,7 +77,7 @@ async def list_events(
 )
 async def stream_events(
     here: Here,
-    _: Viewer,
+    who: Viewer,
     start: Annotated[events.StreamStart, Query()],
     last_event_id: LastEventId = None,
 ) -> Response:
@@ -85,7 +85,8 @@ async def stream_events(
     `after`, else those that come from now on. A client that comes back with the last id it saw
     misses nothing and sees nothing twice, also after a restart of the service.
     """
-    return EventStream(here.broadcaster.everything(place(last_event_id, start.after)))
+    after = place(last_event_id, start.after)
+    return EventStream(here.broadcaster.everything(after, who.user))
 
 
 @router.get(
@@ -105,6 +106,7 @@ async def stream_events(
 async def stream_run(
     here: Here,
     run_id: Meant,
+    who: Viewer,
     start: Annotated[events.StreamStart, Query()],
     last_event_id: LastEventId = None,
 ) -> Response:
@@ -112,4 +114,5 @@ async def stream_run(
     sequence as `id`, for each event after `Last-Event-ID` or `after`, or from its beginning; `run`
     and `metrics` when they change. After the terminal state `end` with the run, and it closes.
     """
-    return EventStream(here.broadcaster.one(run_id, place(last_event_id, start.after) or 0))
+    after = place(last_event_id, start.after) or 0
+    return EventStream(here.broadcaster.one(run_id, after, who.user))
