@@ -111,6 +111,10 @@ class Reader:
         """The lines that match, in order, byte for byte, as many as there are."""
         return following.lines(self._transport, run_id, query or LogQuery())
 
+    def text(self, run_id: RunId, query: LogQuery | None = None) -> AsyncGenerator[bytes, None]:
+        """The texts of the lines that match, joined, in pieces of any size."""
+        return following.text(self._transport, run_id, query or LogQuery())
+
     async def benchmarks(self, *, after: str = "", limit: int = 50) -> Sequence[Group]:
         """Benchmarks with runs, by name, those that sort above ``after``."""
         return await self._groups("benchmarks", after=after, limit=limit)

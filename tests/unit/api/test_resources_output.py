@@ -253,3 +253,13 @@ async def test_all_events_are_in_the_file_however_many_there_are(
     await world.step(run_id, Step(run_id=run_id, notes=notes))
     answer = await ada.get("/runs/last/artifacts/events.json")
     assert [event["number"] for event in answer.json()["events"]] == [*range(1, 1_202)]
+
+
+@pytest.mark.parametrize("skip", [0, 1, 6, 7, 12, 13, 1000])
+async def test_bytes_go_on_where_a_download_broke_off(
+    world: World, ada: httpx.AsyncClient, skip: int
+) -> None:
+    run_id = await world.a_run()
+    await world.output(run_id, b"first\nsecond\n")
+    answer = await ada.get(f"/runs/{run_id}/logs", params={"skip": skip}, headers=PLAIN)
+    assert answer.content == b"first\nsecond\n"[skip:]

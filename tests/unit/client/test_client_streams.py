@@ -211,6 +211,27 @@ async def test_output_is_read_on_where_the_connection_broke() -> None:
     assert last == {"unit": "u", "contains": "li", "after": "2"}
 
 
+async def test_a_text_is_read_on_where_the_connection_broke() -> None:
+    service = Service(
+        stream(b"one\ntw", b"o\n\xff", BREAK, kind="text/plain"),
+        refused(),
+        stream(b"\x00 three", kind="text/plain"),
+    )
+    async with service.client() as client:
+        pieces = [piece async for piece in client.text(RUN_ID, LogQuery(units=["u"]))]
+    assert b"".join(pieces) == b"one\ntwo\n\xff\x00 three"
+    first, *_, last = [dict(request.url.params) for request in service.requests]
+    assert first == {"unit": "u", "after": "0", "skip": "0"}
+    assert last == {"unit": "u", "after": "0", "skip": "9"}
+
+
+async def test_the_end_of_a_text_is_read_by_lines() -> None:
+    service = Service(stream(*lines(3, 4), kind="application/x-ndjson"))
+    async with service.client() as client:
+        pieces = [piece async for piece in client.text(RUN_ID, LogQuery(tail=2))]
+    assert b"".join(pieces) == b"line 3\nline 4\n"
+
+
 async def test_characters_that_some_call_line_ends_are_none_to_us() -> None:
     odd = "a\u2028b\x85c\u2029d\x0ce"
     line = {**json.loads(lines(1)[0]), "text": odd}

@@ -31,6 +31,11 @@ class MemoryLogStore:
         for line in matching if query.tail is None else deque(matching, maxlen=query.tail):
             yield line
 
+    async def text(self, run_id: RunId, query: LogQuery) -> AsyncGenerator[bytes, None]:
+        """The texts of the visible lines that match."""
+        async for line in self.lines(run_id, query):
+            yield line.text
+
     async def size(self, run_id: RunId) -> tuple[int, int]:
         """Bytes of visible output; none are on disk."""
         log = self._logs.get(run_id)

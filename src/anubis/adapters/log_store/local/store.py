@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
@@ -34,6 +35,18 @@ class LocalLogStore:
 
     async def lines(self, run_id: RunId, query: LogQuery) -> AsyncGenerator[LogLine, None]:
         """The lines that match, in order."""
+        async with contextlib.aclosing(self._parts(run_id, query)) as parts:
+            async for part in parts:
+                for line in part:
+                    yield line
+
+    async def text(self, run_id: RunId, query: LogQuery) -> AsyncGenerator[bytes, None]:
+        """The texts of the lines that match, thousands of lines in a piece."""
+        async with contextlib.aclosing(self._parts(run_id, query)) as parts:
+            async for part in parts:
+                yield b"".join([line.text for line in part])
+
+    async def _parts(self, run_id: RunId, query: LogQuery) -> AsyncGenerator[list[LogLine], None]:
         paths = files.LogFiles.of(self._root, run_id)
         log = reading.LogFile.open(paths.log)
         if log is None:
@@ -45,8 +58,7 @@ class LocalLogStore:
             more = True
             while more:
                 lines, more = _step(found) if is_small else await asyncio.to_thread(_step, found)
-                for line in lines:
-                    yield line
+                yield lines
 
     async def size(self, run_id: RunId) -> tuple[int, int]:
         """Bytes of output as written, and bytes on disk, index included."""

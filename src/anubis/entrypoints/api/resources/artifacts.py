@@ -70,8 +70,8 @@ async def _descriptor_size(here: Service, run_id: RunId) -> int | None:
 
 
 async def _output(here: Service, run_id: RunId) -> AsyncIterator[bytes]:
-    async for line in here.application.logs.lines(run_id, LogQuery()):
-        yield line.text
+    async for piece in here.application.logs.text(run_id, LogQuery()):
+        yield piece
 
 
 async def _output_size(here: Service, run_id: RunId) -> int | None:

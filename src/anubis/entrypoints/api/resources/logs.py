@@ -49,12 +49,13 @@ async def get_logs(
     `Accept: text/plain`, the exact bytes. All of them take the same filters, and also work while
     the run goes on: `after` the last line seen, there is what came since.
     """
-    lines = here.application.logs.lines(run_id, _query(filters))
     kind = preferred(request, (JSON, NDJSON, TEXT))
+    if kind == TEXT:
+        text = here.application.logs.text(run_id, _query(filters))
+        return await streamed(_without_first(filters.skip, text), TEXT)
+    lines = here.application.logs.lines(run_id, _query(filters))
     if kind == NDJSON:
         return await streamed(_objects(lines), NDJSON)
-    if kind == TEXT:
-        return await streamed(_bytes(lines), TEXT)
     most = filters.limit if filters.tail is None else max(filters.limit, filters.tail)
     return await _page(lines, most)
 
@@ -86,6 +87,8 @@ async def _objects(lines: AsyncIterator[LogLine]) -> AsyncIterator[bytes]:
         yield encoded(shapes.exact_line_shape(line)) + b"\n"
 
 
-async def _bytes(lines: AsyncIterator[LogLine]) -> AsyncIterator[bytes]:
-    async for line in lines:
-        yield line.text
+async def _without_first(skip: int, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async for piece in pieces:
+        if len(piece) > skip:
+            yield piece[skip:]
+        skip = max(0, skip - len(piece))

@@ -63,10 +63,20 @@ def logs_command(
         if follow:
             return await _follow(application, run_id, printer)
         await _must_have(application, run_id, units)
-        await printer.print_new()
+        if as_json or timestamps:
+            await printer.print_new()
+        else:
+            await _print_text(application, run_id, query)
         return 0
 
     return session.read(opener, work)
+
+
+async def _print_text(application: Application, run_id: RunId, query: LogQuery) -> None:
+    """All that matches, as it was written."""
+    async with contextlib.aclosing(application.logs.text(run_id, query)) as pieces:
+        async for piece in pieces:
+            terminal.write(piece)
 
 
 async def _must_have(application: Application, run_id: RunId, units: Sequence[str]) -> None:

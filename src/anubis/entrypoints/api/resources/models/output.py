@@ -51,6 +51,9 @@ class LogFilters(Filters):
     """Only lines with a higher number."""
     tail: Annotated[int, Field(ge=0, le=MOST_LINES)] | None = Field(None, examples=[10])
     """Only the last so many of what matches."""
+    skip: Annotated[int, Field(ge=0, le=LARGEST)] = Field(0, examples=[0])
+    """Of ``text/plain``, leave out so many bytes at the beginning: to go on where a download broke
+    off."""
     limit: Annotated[int, Field(ge=1, le=MOST_LINES)] = Field(1000, examples=[100])
     """How many at most, in JSON; fewer if they are very long: ``next`` tells. Streams have none."""
 
