@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import click
@@ -95,6 +96,32 @@ def test_list_filters_and_pages(world: World, out: Out) -> None:
     assert [run["id"] for run in json.loads(text(out))["runs"]] == [ids[0]]
     world.call("list", "--benchmark", "nothing")
     assert text(out) == "no runs\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["--since", "90m"], [2, 1]),
+        (["--since", "2h", "--until", "1h"], [1]),
+        (["--until", "1w"], []),
+        (["--since", "2000-01-01"], [2, 1, 0]),
+        (["--until", NOON.isoformat(), "--since", (NOON - timedelta(hours=2)).isoformat()], [1]),
+        (["--since", "999999w"], [2, 1, 0]),
+    ],
+)
+def test_list_finds_runs_by_the_time_of_their_submission(
+    world: World, out: Out, words: list[str], found: list[int]
+) -> None:
+    ages = (timedelta(days=1), timedelta(minutes=80), timedelta())
+    ids = [world.add(builders.a_run(number, at=NOON - age)) for number, age in enumerate(ages)]
+    assert world.call("list", "--ids", *words) == 0
+    assert text(out).split() == [ids[number] for number in found]
+
+
+@pytest.mark.parametrize("text", ["yesterday", "-3d", "3y", "2026-13-01", "", "9999999d"])
+def test_a_moment_that_is_none_is_answered_with_what_was_expected(world: World, text: str) -> None:
+    with pytest.raises(click.BadParameter, match="expected a date"):
+        world.call("list", "--since", text)
 
 
 def test_list_finds_the_runs_of_one_user(world: World, out: Out) -> None:

@@ -10,6 +10,7 @@ from anubis.bootstrap.application import Application
 from anubis.domain.errors import ScheduleNotFound
 from anubis.domain.run import Run, RunState
 from anubis.entrypoints.cli import options, session, terminal
+from anubis.entrypoints.cli.moments import Moment, Written, absolute
 from anubis.entrypoints.cli.rendering import listings
 from anubis.ports.run_reader import RunQuery
 from anubis.stages.presentation import shapes
@@ -39,6 +40,8 @@ class Label(click.ParamType[tuple[str, str]]):
 @click.option("--label", type=Label(), help="Only runs with this label.")
 @click.option("--family", metavar="ID", help="Only runs of this family, such as a schedule's.")
 @click.option("--user", metavar="NAME", help="Only runs that this user submitted.")
+@click.option("--since", type=Moment(), help="Only runs submitted at this moment or later.")
+@click.option("--until", type=Moment(), help="Only runs submitted before this moment.")
 @click.option("--before", metavar="RUN", help="Only runs older than this one.")
 @click.option("--limit", default=20, show_default=True, type=_LIMIT, help="How many at most.")
 @click.option("--ids", is_flag=True, help="Print nothing but ids.")
@@ -51,6 +54,8 @@ def list_command(
     label: tuple[str, str] | None,
     family: str | None,
     user: str | None,
+    since: Written | None,
+    until: Written | None,
     before: str | None,
     limit: int,
     ids: bool,
@@ -59,12 +64,15 @@ def list_command(
     """List runs, newest first."""
 
     async def work(application: Application) -> None:
+        now = application.clock.now()
         query = RunQuery(
             states=[RunState(state) for state in states],
             benchmark=benchmark,
             label=label,
             family=await _family(application, family),
             submitter=user,
+            since=absolute(since, now),
+            until=absolute(until, now),
             before=await application.store.resolve(before) if before else None,
             limit=limit,
         )
