@@ -40,7 +40,10 @@ class SchedulesClient:
         return accounts.schedule(await self._one(schedule_id))
 
     async def resolve(self, reference: str) -> ScheduleId:
-        """Find the schedule meant by an id, a prefix or a benchmark. Raises ScheduleNotFound."""
+        """Find the schedule meant by an id, a prefix or a benchmark.
+
+        Raises ScheduleNotFound or ScheduleAmbiguous.
+        """
         return (await self.get(ScheduleId(reference))).id
 
     async def page(self, query: ScheduleQuery) -> Sequence[Schedule]:

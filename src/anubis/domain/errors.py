@@ -68,6 +68,10 @@ class ScheduleNotFound(UserError):
     """No schedule has this id, prefix or name."""
 
 
+class ScheduleAmbiguous(UserError):
+    """Several schedules have this prefix or name."""
+
+
 class TokenNotFound(UserError):
     """No token has this id."""
 

@@ -63,7 +63,7 @@ class ScheduleStore(Protocol):
 
     async def resolve(self, reference: str) -> ScheduleId:
         """Find the schedule meant by a full id, a unique prefix, or the name of a benchmark that
-        has only one. Raises ScheduleNotFound; the message names candidates when there are several.
+        has only one. Raises ScheduleNotFound, or ScheduleAmbiguous, whose message names candidates.
         """
         ...
 

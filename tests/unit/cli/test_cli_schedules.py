@@ -9,7 +9,13 @@ from typing import Any
 import click
 import pytest
 
-from anubis.domain.errors import DescriptorInvalid, RunNotFound, ScheduleNotFound, UserError
+from anubis.domain.errors import (
+    DescriptorInvalid,
+    RunNotFound,
+    ScheduleAmbiguous,
+    ScheduleNotFound,
+    UserError,
+)
 from anubis.domain.schedule import Schedule, ScheduleId
 from anubis.entrypoints.cli import edge
 from anubis.entrypoints.cli.rendering import schedules as rendering
@@ -181,6 +187,15 @@ def test_a_run_now_belongs_to_the_family_of_the_schedule(
         assert capfd.readouterr().out.split() == [run["id"]]
     world.call("list", "--family", "a sweep", "--ids")
     assert capfd.readouterr().out == ""
+
+
+def test_the_family_of_a_name_that_two_schedules_have_is_not_guessed(
+    world: World, file: str, capfd: Out
+) -> None:
+    ids = [submitted(world, file, capfd) for _ in range(2)]
+    for command in (["list", "--family"], ["schedule", "show"], ["status"]):
+        with pytest.raises(ScheduleAmbiguous, match=ids[0]):
+            world.call(*command, "nightly")
 
 
 def test_a_removed_schedule_is_gone(world: World, file: str, capfd: Out) -> None:

@@ -41,6 +41,7 @@ class StrictThing(BaseModel, extra="forbid"):
         (errors.ScheduleNotFound("none"), 404, "schedule-not-found"),
         (errors.TokenNotFound("none"), 404, "token-not-found"),
         (errors.RunAmbiguous("two"), 409, "run-ambiguous"),
+        (errors.ScheduleAmbiguous("two"), 409, "schedule-ambiguous"),
         (errors.NotPossible("no"), 409, "not-possible"),
         (errors.DescriptorInvalid([PROBLEM]), 422, "descriptor-invalid"),
         (errors.UserError("wrong"), 422, "user-error"),

@@ -90,7 +90,7 @@ def only(asked: Reference, candidates: Sequence[Schedule]) -> ScheduleId:
     if len(candidates) > 1:
         more = ", …" if len(candidates) > NAMED else ""
         named = ", ".join(f"{each.id} ({each.benchmark})" for each in candidates[:NAMED])
-        raise errors.ScheduleNotFound(
+        raise errors.ScheduleAmbiguous(
             f"several schedules fit {asked.text!r}: {named}{more}; give more of the id"
         )
     return candidates[0].id

@@ -3,7 +3,7 @@
 | error | status |
 |---|---|
 | RunNotFound, ScheduleNotFound, TokenNotFound | 404 |
-| RunAmbiguous, NotPossible | 409 |
+| RunAmbiguous, ScheduleAmbiguous, NotPossible | 409 |
 | DescriptorInvalid, other UserErrors, malformed requests | 422 |
 | NotAuthenticated | 401 |
 | NotAllowed | 403 |
@@ -39,6 +39,7 @@ STATUS: Mapping[type[errors.AnubisError], int] = {
     errors.ScheduleNotFound: 404,
     errors.TokenNotFound: 404,
     errors.RunAmbiguous: 409,
+    errors.ScheduleAmbiguous: 409,
     errors.NotPossible: 409,
     errors.NotAuthenticated: 401,
     errors.NotAllowed: 403,

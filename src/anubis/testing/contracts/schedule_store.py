@@ -153,7 +153,7 @@ class KeepingContract:
         schedules = [builders.a_schedule(number) for number in range(5)]
         await add(store, *schedules)
         for reference in ("resnet", schedules[0].id[:8]):
-            with pytest.raises(errors.ScheduleNotFound, match=rf"{schedules[4].id} \(resnet\)"):
+            with pytest.raises(errors.ScheduleAmbiguous, match=rf"{schedules[4].id} \(resnet\)"):
                 await store.resolve(reference)
 
     @pytest.mark.parametrize("reference", ["", "-", "%", "bert", "ffff", "0" * 33, "\udcff"])

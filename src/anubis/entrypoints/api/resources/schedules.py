@@ -126,7 +126,7 @@ async def list_schedules(
             {**examples.SCHEDULE, "upcoming": ["2024-05-18T03:00:00.000000Z"]},
             "The schedule.",
         ),
-        **docs.problems(404),
+        **docs.problems(404, 409),
     },
 )
 async def get_schedule(here: Here, schedule_id: Meant) -> Response:
@@ -146,7 +146,7 @@ async def get_schedule(here: Here, schedule_id: Meant) -> Response:
             {"events": [examples.SCHEDULE_EVENT], "next": None},
             "A page of events.",
         ),
-        **docs.problems(404),
+        **docs.problems(404, 409),
     },
 )
 async def list_schedule_events(
@@ -178,7 +178,7 @@ async def list_schedule_events(
             ),
             docs.text("The descriptor.", {TOML[0]: examples.SCHEDULED_TOML}),
         ),
-        **docs.problems(404),
+        **docs.problems(404, 409),
     },
 )
 async def get_schedule_descriptor(request: Request, here: Here, schedule_id: Meant) -> Response:
@@ -191,7 +191,7 @@ async def get_schedule_descriptor(request: Request, here: Here, schedule_id: Mea
 
 _CHANGED: docs.Responses = {
     **docs.answer(schedules.Schedule, examples.SCHEDULE, "The schedule."),
-    **docs.problems(404),
+    **docs.problems(404, 409),
 }
 
 
@@ -240,7 +240,7 @@ async def resume_schedule(
             status=201,
             headers={"Location": "Where the run can be looked at."},
         ),
-        **docs.problems(404),
+        **docs.problems(404, 409),
     },
 )
 async def run_schedule(
@@ -259,7 +259,7 @@ async def run_schedule(
     operation_id="removeSchedule",
     summary="Forget a schedule",
     status_code=204,
-    responses={**docs.empty(204, "The schedule is gone."), **docs.problems(404)},
+    responses={**docs.empty(204, "The schedule is gone."), **docs.problems(404, 409)},
 )
 async def remove_schedule(
     request: Request, here: Here, who: Submitter, schedule_id: Meant

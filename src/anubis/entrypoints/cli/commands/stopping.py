@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from anubis.bootstrap.application import Application
-from anubis.domain.errors import ScheduleNotFound
+from anubis.domain.errors import ScheduleAmbiguous, ScheduleNotFound
 from anubis.domain.run import Run, RunId
 from anubis.domain.schedule import ScheduleId
 from anubis.entrypoints.cli import naming, options, session, terminal
@@ -51,7 +51,7 @@ async def _is_schedule(application: Application, name: str) -> bool:
     """Whether a schedule has this very id: what ``submit`` gave can be canceled."""
     try:
         return await application.schedules.resolve(name) == name
-    except ScheduleNotFound:
+    except (ScheduleNotFound, ScheduleAmbiguous):
         return False
 
 
