@@ -120,13 +120,13 @@ def pages(store: RunStore, middle: RunId) -> Mapping[str, Question]:
         "newest 50": lambda: store.page(query()),
         "50 in the middle": lambda: store.page(query(before=middle)),
         "50 of one benchmark": lambda: store.page(query(benchmark="benchmark-31")),
-        "50 with one label": lambda: store.page(query(label=("team", "t3"))),
+        "50 with one label": lambda: store.page(query(labels=[("team", "t3")])),
         "50 failed": lambda: store.page(query(states=failed)),
         "50 failed of one benchmark": lambda: store.page(
             query(states=failed, benchmark="benchmark-17")
         ),
         "benchmark and label together": lambda: store.page(
-            query(benchmark="benchmark-31", label=("team", "t1"))
+            query(benchmark="benchmark-31", labels=[("team", "t1")])
         ),
         "50 of one person": lambda: store.page(query(submitter="user-3")),
         "person and benchmark together": lambda: store.page(

@@ -50,6 +50,8 @@ def test_list_shows_newest_first_and_filters(shared_home: Home, ids: list[str]) 
     assert shared_home.ask("list", "--ids").split() == ids[::-1]
     assert shared_home.ask("list", "--ids", "--state", "failed").split() == [ids[1]]
     assert shared_home.ask("list", "--ids", "--label", "task_name=good").split() == [ids[0]]
+    both = ("--label", "task_name=good", "--label", "task_name=other")
+    assert shared_home.ask("list", "--ids", *both) == ""
     assert shared_home.ask("list", "--ids", "--benchmark", "much").split() == [ids[2]]
     assert shared_home.ask("list", "--ids", "--before", ids[1]).split() == [ids[0]]
     table = shared_home.ask("list").splitlines()

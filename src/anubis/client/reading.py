@@ -183,12 +183,11 @@ class Reader:
 
 
 def _filters(query: RunQuery, cursor: str | None, limit: int) -> list[tuple[str, str]]:
-    label = None if query.label is None else "=".join(query.label)
     return [
         *(("state", state.value) for state in query.states),
+        *(("label", calling.plain(f"{name}={value}")) for name, value in query.labels),
         *calling.query(
             benchmark=query.benchmark,
-            label=label,
             family=query.family,
             user=query.submitter,
             since=None if query.since is None else query.since.isoformat(),

@@ -19,7 +19,7 @@ class RunQuery:
 
     states: Collection[RunState] = ()
     benchmark: str | None = None
-    label: tuple[str, str] | None = None
+    labels: Collection[tuple[str, str]] = ()  #: runs that have all of them
     family: str | None = None
     submitter: str | None = None
     since: datetime | None = None  #: submitted at this moment or later, as the id tells it

@@ -18,6 +18,7 @@ from anubis.entrypoints.api.resources.models import engines as engine_models
 from anubis.entrypoints.api.resources.models import history as history_models
 from anubis.entrypoints.api.resources.models import metrics as metric_models
 from anubis.entrypoints.api.resources.models import schedules as schedule_models
+from anubis.entrypoints.api.resources.parameters import REPEATABLE
 from anubis.stages.presentation import shapes
 
 if TYPE_CHECKING:
@@ -106,6 +107,20 @@ def test_every_body_and_parameter_of_every_operation_has_an_example(world: World
             if not parameter.get("description"):
                 missing.append(f"{name}: {parameter['name']} is not described")
     assert missing == []
+
+
+def test_the_figures_have_an_example(world: World) -> None:
+    [(_, body)] = bodies(document(world)["paths"]["/metrics"]["get"])
+    assert "BAI_METRICS_" in body["example"]
+
+
+def test_parameters_may_be_repeated_exactly_where_the_document_shows_a_list(world: World) -> None:
+    lists: dict[str, set[str]] = {}
+    for path, methods in document(world)["paths"].items():
+        for parameter in methods.get("get", {}).get("parameters", ()):
+            if "array" in str(parameter["schema"]):
+                lists.setdefault(path, set()).add(parameter["name"])
+    assert lists == REPEATABLE
 
 
 def test_every_example_is_valid(world: World) -> None:

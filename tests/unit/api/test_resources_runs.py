@@ -57,6 +57,8 @@ async def test_a_full_page_that_is_the_last_one_says_so(
         ({"benchmark": "bert"}, [1]),
         ({"label": "team=vision"}, [0]),
         ({"label": "note=a=b"}, [2]),
+        ({"label": ["team=vision", "team=vision"]}, [0]),
+        ({"label": ["team=vision", "note=a=b"]}, []),
         ({"family": "sweep"}, [2]),
         ({"user": "user"}, [0, 1, 2]),
         ({"user": "nobody"}, []),
@@ -96,6 +98,8 @@ async def test_filters_choose(
         "cursor=%00",
         "user=%00",
         "frobnicate=1",
+        "user=ada&user=bob",
+        "limit=1&limit=2",
     ],
 )
 async def test_a_query_that_makes_no_sense_is_a_problem(

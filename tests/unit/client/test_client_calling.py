@@ -156,6 +156,7 @@ async def test_a_limit_that_stays_is_said(headers: dict[str, str], after: float 
         (404, "run-not-found", errors.RunNotFound),
         (404, "schedule-not-found", errors.ScheduleNotFound),
         (409, "run-ambiguous", errors.RunAmbiguous),
+        (409, "schedule-ambiguous", errors.ScheduleAmbiguous),
         (409, "not-possible", errors.NotPossible),
         (422, "user-error", errors.UserError),
         (401, "not-authenticated", errors.NotAuthenticated),
@@ -248,12 +249,14 @@ async def test_long_lists_are_asked_for_page_by_page() -> None:
 
     service = Service(answer)
     async with service.client() as client:
-        query = RunQuery(states=[RunState.FAILED, RunState.ERROR], limit=600, label=("a", "b=c"))
+        query = RunQuery(
+            states=[RunState.FAILED, RunState.ERROR], limit=600, labels=[("a", "b=c"), ("d", "e")]
+        )
         assert await client.page(query) == runs[:600]
         assert len(await client.page(RunQuery(limit=10_000))) == 700
     first = service.requests[0].url.params
     assert first.get_list("state") == ["FAILED", "ERROR"]
-    assert first["label"] == "a=b=c"
+    assert first.get_list("label") == ["a=b=c", "d=e"]
     assert [one.url.params["limit"] for one in service.requests[:2]] == ["500", "100"]
 
 

@@ -46,7 +46,7 @@ queries = st.builds(
     RunQuery,
     states=some_states,
     benchmark=st.sampled_from([None, *BENCHMARKS]),
-    label=st.sampled_from([None, ("parity", "0")]),
+    labels=st.sampled_from([[], [("parity", "0")], [("parity", "0"), ("parity", "1")]]),
     family=st.sampled_from([None, "nightly"]),
     submitter=st.sampled_from([None, *SUBMITTERS]),
     since=st.sampled_from([None, NOON + 3 * MILLISECOND]),

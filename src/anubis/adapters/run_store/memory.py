@@ -308,7 +308,7 @@ def _matches(run: Run, query: RunQuery) -> bool:
         and (query.benchmark is None or run.benchmark == query.benchmark)
         and (query.family is None or run.family == query.family)
         and (query.submitter is None or run.submitter == query.submitter)
-        and (query.label is None or query.label in run.labels)
+        and set(query.labels) <= set(run.labels)
     )
 
 

@@ -7,7 +7,7 @@ too often), ``SizeLimit``, gzip, routes.
 
 from __future__ import annotations
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
 import anubis
@@ -19,6 +19,7 @@ from anubis.entrypoints.api.gate import Gate
 from anubis.entrypoints.api.identifying import Identify
 from anubis.entrypoints.api.operations.recent import Recent
 from anubis.entrypoints.api.resources import documentation
+from anubis.entrypoints.api.resources.parameters import given_once
 from anubis.entrypoints.api.sizes import SizeLimit
 
 SMALLEST_GZIP = 1024
@@ -43,8 +44,9 @@ def create(service: Service) -> FastAPI:
     app.state.recent = Recent(service.application.store, service.actions, service.application.clock)
     routers = (*resources.ROUTERS, *operations.ROUTERS, legacy.router)
     problems.install(app, [route for router in routers for route in router.routes])
-    for router in routers:
-        app.include_router(router)
+    for router in (*resources.ROUTERS, *operations.ROUTERS):
+        app.include_router(router, dependencies=[Depends(given_once)])
+    app.include_router(legacy.router)
     app.router.default = legacy.elsewhere(app.router.default)
     documentation.install(app)
     # The last one added is the outermost.

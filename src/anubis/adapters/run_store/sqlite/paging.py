@@ -83,9 +83,9 @@ def _streams(query: RunQuery) -> list[_Stream]:
     if query.submitter is not None:
         submitter = {"submitter": values.storable(query.submitter)}
         streams.append(_Stream(query="ids_by_submitter", values=[submitter]))
-    if query.label is not None:
-        name, value = map(values.storable, query.label)
-        streams.append(_Stream(query="ids_by_label", values=[{"name": name, "value": value}]))
+    for name, value in set(query.labels):
+        label = {"name": values.storable(name), "value": values.storable(value)}
+        streams.append(_Stream(query="ids_by_label", values=[label]))
     return streams
 
 

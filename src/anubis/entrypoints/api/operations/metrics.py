@@ -29,7 +29,17 @@ WAITING = (RunState.SUBMITTED, RunState.FETCHING, RunState.QUEUED)
 router = APIRouter(tags=["service"])
 
 
-@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+EXAMPLE = """\
+anubis_runs{state="RUNNING"} 1.0
+BAI_METRICS_loss{action_id="018f8583-4a00-7000-9fec-f0f8a0d2f3a7",client_id="ada"} 0.25
+"""
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"example": EXAMPLE}}}},
+)
 async def get_metrics(
     request: Request, _: Annotated[Principal, Depends(access.needs(Role.VIEWER))]
 ) -> Response:

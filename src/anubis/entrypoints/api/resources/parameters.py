@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import collections
+from collections.abc import Collection, Mapping
+from typing import Annotated, Final
 
 from fastapi import Depends, Header, Path, Request
+from fastapi.exceptions import RequestValidationError
 from pydantic import StringConstraints
 
 from anubis.bootstrap.service import Service
@@ -15,6 +18,30 @@ from anubis.entrypoints.api.resources.models.kinds import LARGEST
 from anubis.ports.run_reader import RunQuery
 
 LAST = "last"
+
+REPEATABLE: Final[Mapping[str, Collection[str]]] = {
+    "/api/v1/runs": {"state", "label"},
+    "/api/v1/runs/{ref}/logs": {"unit", "stream"},
+}
+"""Parameters that may be given several times, by path. A test compares them with OpenAPI."""
+
+
+async def given_once(request: Request) -> None:
+    """Raise RequestValidationError for a parameter that is given twice.
+
+    FastAPI would take the last, and who asks would see less, or more, than was asked for.
+    """
+    given = collections.Counter(name for name, _ in request.query_params.multi_items())
+    several = REPEATABLE.get(request.scope["route"].path, ())
+    repeated = [name for name, times in given.items() if times > 1 and name not in several]
+    if repeated:
+        raise RequestValidationError([_repeated(request, name) for name in repeated])
+
+
+def _repeated(request: Request, name: str) -> dict[str, object]:
+    """In the shape of the validation library's own errors."""
+    found = request.query_params.getlist(name)
+    return {"type": "repeated", "loc": ("query", name), "msg": "one value", "input": found}
 
 
 async def here(request: Request) -> Service:

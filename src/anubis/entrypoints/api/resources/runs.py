@@ -44,11 +44,10 @@ async def list_runs(
 
 
 def _query(filters: runs.RunFilters) -> RunQuery:
-    label = None if filters.label is None else filters.label.partition("=")[::2]
     return RunQuery(
         states=filters.state,
         benchmark=filters.benchmark,
-        label=label,
+        labels=[_label(text) for text in filters.label],
         family=filters.family,
         submitter=filters.user,
         since=filters.since,
@@ -56,6 +55,11 @@ def _query(filters: runs.RunFilters) -> RunQuery:
         before=None if filters.cursor is None else RunId(filters.cursor),
         limit=filters.limit + 1,
     )
+
+
+def _label(text: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    return name, value
 
 
 @router.get(

@@ -37,7 +37,7 @@ class Label(click.ParamType[tuple[str, str]]):
 @click.command("list")
 @click.option("--state", "states", multiple=True, type=_STATES, help="Only runs in this state.")
 @click.option("--benchmark", metavar="NAME", help="Only runs of this benchmark.")
-@click.option("--label", type=Label(), help="Only runs with this label.")
+@click.option("--label", "labels", multiple=True, type=Label(), help="Only runs with this label.")
 @click.option("--family", metavar="ID", help="Only runs of this family, such as a schedule's.")
 @click.option("--user", metavar="NAME", help="Only runs that this user submitted.")
 @click.option("--since", type=Moment(), help="Only runs submitted at this moment or later.")
@@ -51,7 +51,7 @@ def list_command(
     opener: session.Opener | None,
     states: Sequence[str],
     benchmark: str | None,
-    label: tuple[str, str] | None,
+    labels: Sequence[tuple[str, str]],
     family: str | None,
     user: str | None,
     since: Written | None,
@@ -68,7 +68,7 @@ def list_command(
         query = RunQuery(
             states=[RunState(state) for state in states],
             benchmark=benchmark,
-            label=label,
+            labels=labels,
             family=await _family(application, family),
             submitter=user,
             since=absolute(since, now),

@@ -158,13 +158,14 @@ class ListingContract:
         await add(store, nightly, other, third)
         team = ("team", "nlp")
         assert await page(store, benchmark="bert") == [other.id, nightly.id]
-        assert await page(store, label=team) == [third.id, other.id, nightly.id]
-        assert await page(store, label=("team", "n%")) == []
+        assert await page(store, labels=[team]) == [third.id, other.id, nightly.id]
+        assert await page(store, labels=[team, ("gpu", "a")]) == [other.id]
+        assert await page(store, labels=[("team", "n%")]) == []
         assert await page(store, family="nightly") == [third.id, nightly.id]
-        assert await page(store, family="nightly", label=team, before=third.id) == [nightly.id]
-        assert await page(store, benchmark="bert", label=team, limit=1) == [other.id]
-        assert await page(store, benchmark="bert", family="nightly", label=team) == [nightly.id]
-        assert await page(store, benchmark="resnet", label=("gpu", "a")) == []
+        assert await page(store, family="nightly", labels=[team], before=third.id) == [nightly.id]
+        assert await page(store, benchmark="bert", labels=[team], limit=1) == [other.id]
+        assert await page(store, benchmark="bert", family="nightly", labels=[team]) == [nightly.id]
+        assert await page(store, benchmark="resnet", labels=[("gpu", "a")]) == []
 
     async def test_states_filter_alone_and_with_a_benchmark(self, store: RunStore) -> None:
         """Several states mean any of them."""

@@ -182,8 +182,8 @@ class RunFilters(Filters):
     """Only runs in one of these states; may be repeated."""
     benchmark: Annotated[str, Field(max_length=1024)] | None = Field(None, examples=["train"])
     """Only runs of this benchmark."""
-    label: Label | None = Field(None, examples=["team=vision"])
-    """Only runs with this label, as ``name=value``."""
+    label: list[Label] = Field(default_factory=list, max_length=10, examples=[["team=vision"]])
+    """Only runs with this label, as ``name=value``; may be repeated, then with all of them."""
     family: Annotated[str, Field(max_length=1024)] | None = Field(
         None, examples=["018f8583-4a00-7000-9fec-f0f8a0d2f3a7"]
     )
