@@ -44,6 +44,9 @@ async def submitted(wire: Wire, content: bytes = TOML) -> str:
         ("/api", "measures machine-learning systems"),
         ("/api/tools/anubis", "#!/usr/bin/env python3\n"),
         ("/downloads/anubis-latest", "#!/usr/bin/env python3\n"),
+        ("/api/tools/anubis-0.6.2", "#!/usr/bin/env python3\n"),
+        ("/downloads/anubis-0.6.2-latest", "#!/usr/bin/env python3\n"),
+        ("/api/tools/descriptor_schema.json", "#!/usr/bin/env python3\n"),
         ("/api/job/script/" + "0" * 40 + ".tar", "false"),
         ("/api/job/script/..%2f..%2fetc%2fpasswd", "Not found"),
         ("/api/job/results/me/" + NOWHERE, "[]"),
@@ -76,8 +79,9 @@ async def test_an_address_with_a_last_slash_is_moved_for_good(wire: Wire, path: 
         ("DELETE", "/api/job/me"),
         ("GET", "/nowhere"),
         ("POST", "/nowhere/"),
-        ("GET", "/api/tools/descriptor_schema.json"),
-        ("GET", "/downloads/other-latest"),
+        ("GET", "/api/tools"),
+        ("GET", "/api/tools/a/b"),
+        ("GET", "/downloads/anubis"),
     ],
 )
 async def test_what_is_not_there_is_a_page_that_says_so(wire: Wire, method: str, path: str) -> None:

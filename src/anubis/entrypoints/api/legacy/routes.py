@@ -63,15 +63,17 @@ async def lively() -> Response:
 
 
 @router.api_route("/api/tools/{name}", methods=READ)
-async def tools(name: str, _: Reader) -> Response:
-    """The client itself."""
-    return _tool(name)
+async def tools(_: Reader) -> Response:
+    """The client itself, under any name: clients ask by that of their own file, which may be
+    ``anubis-0.6.2``, and write over that file whatever comes, an error page too.
+    """
+    return _tool()
 
 
 @router.api_route("/downloads/{name}-latest", methods=READ)
-async def downloads(name: str, _: Reader) -> Response:
+async def downloads(_: Reader) -> Response:
     """The client itself, where its ``--upgrade`` looks for it; the original had forgotten this."""
-    return _tool(name)
+    return _tool()
 
 
 @router.api_route("/api/job/script/{name}", methods=READ)
@@ -184,9 +186,7 @@ def _address(request: Request) -> str:
     return f"{request.url.scheme}://{request.headers.get('host', 'localhost')}"
 
 
-def _tool(name: str) -> Response:
-    if name != tool.NAME:
-        return pages.missing()
+def _tool() -> Response:
     return PlainTextResponse(Path(tool.FILE).read_bytes())
 
 
