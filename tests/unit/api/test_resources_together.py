@@ -108,6 +108,20 @@ async def submitted(client: httpx.AsyncClient, **more: Any) -> dict[str, Any]:
     return schedule
 
 
+async def test_a_schedule_that_has_not_changed_is_not_sent_again(ada: httpx.AsyncClient) -> None:
+    await submitted(ada)
+    for change in ("pause", "resume", "run"):
+        tag = (await ada.get("/schedules/nightly")).headers["etag"]
+        same = await ada.get("/schedules/nightly", headers={"If-None-Match": tag})
+        assert (same.status_code, same.content) == (304, b"")
+        await ada.post(f"/schedules/nightly/{change}")
+        changed = await ada.get("/schedules/nightly", headers={"If-None-Match": tag})
+        assert changed.status_code == 200
+    several = await submitted(ada)
+    assert (await ada.get("/schedules/nightly")).status_code == 409
+    assert (await ada.get(f"/schedules/{several['id']}")).status_code == 200
+
+
 async def test_a_schedule_lives_over_http(world: World, ada: httpx.AsyncClient) -> None:
     schedule = await submitted(ada)
     assert (schedule["cron"], schedule["submitter"]) == ("0 3 * * *", "ada")

@@ -43,14 +43,18 @@ def page(found: Sequence[T], limit: int) -> tuple[Sequence[T], T | None]:
     return found[:limit], found[limit - 1]
 
 
-def tagged(request: Request, run: shapes.RunShape) -> Response:
+def tagged_run(request: Request, run: shapes.RunShape) -> Response:
     """A run, or 304 if the client has seen it. What a run waits for changes without its version."""
     waiting = zlib.crc32((run["waiting_for"] or "").encode("utf-8", "replace"))
-    tag = f'"{run["id"]}-{run["version"]}-{waiting:x}"'
+    return tagged(request, run, f'"{run["id"]}-{run["version"]}-{waiting:x}"')
+
+
+def tagged(request: Request, value: object, tag: str) -> Response:
+    """Something whose version has a name, or 304 if the client has seen it."""
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
     if _is_known(request.headers, tag):
         return Response(status_code=304, headers=headers)
-    return Json(run, headers=headers)
+    return Json(value, headers=headers)
 
 
 def _is_known(headers: Mapping[str, str], tag: str) -> bool:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from anubis.domain.run import RunId
 from anubis.entrypoints.api.resources import documentation as docs
 from anubis.entrypoints.api.resources import examples, showing
-from anubis.entrypoints.api.resources.answering import JSON, Json, page, preferred, tagged
+from anubis.entrypoints.api.resources.answering import JSON, Json, page, preferred, tagged_run
 from anubis.entrypoints.api.resources.models import descriptors, metrics, runs
 from anubis.entrypoints.api.resources.parameters import Here, Meant, Viewer
 from anubis.entrypoints.api.resources.submissions import TOML
@@ -92,7 +92,7 @@ async def count_runs(here: Here, _: Viewer) -> Response:
 async def get_run(request: Request, here: Here, run_id: Meant) -> Response:
     """With `If-None-Match`, a run that has not changed is answered with 304 and no body."""
     run = await here.application.store.get(run_id)
-    return tagged(request, await showing.run(here, run))
+    return tagged_run(request, await showing.run(here, run))
 
 
 @router.get(

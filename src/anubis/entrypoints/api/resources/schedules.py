@@ -14,7 +14,7 @@ from anubis.domain.schedule import ScheduleId
 from anubis.entrypoints.api import access
 from anubis.entrypoints.api.resources import documentation as docs
 from anubis.entrypoints.api.resources import examples, showing, submissions
-from anubis.entrypoints.api.resources.answering import JSON, Json, page, preferred
+from anubis.entrypoints.api.resources.answering import JSON, Json, page, preferred, tagged
 from anubis.entrypoints.api.resources.models import descriptors, events, runs, schedules
 from anubis.entrypoints.api.resources.parameters import Here, IdempotencyKey, Submitter, Viewer
 from anubis.entrypoints.api.resources.submissions import TOML
@@ -125,15 +125,20 @@ async def list_schedules(
             schedules.ScheduleDetails,
             {**examples.SCHEDULE, "upcoming": ["2024-05-18T03:00:00.000000Z"]},
             "The schedule.",
+            headers={"ETag": "Names this version of it; send it as `If-None-Match`."},
         ),
+        **docs.empty(304, "It has not changed since the version named by `If-None-Match`."),
         **docs.problems(404, 409),
     },
 )
-async def get_schedule(here: Here, schedule_id: Meant) -> Response:
-    """None are upcoming while it is paused."""
+async def get_schedule(request: Request, here: Here, schedule_id: Meant) -> Response:
+    """None are upcoming while it is paused. With `If-None-Match`, one that has not changed is
+    answered with 304 and no body.
+    """
     schedule = await here.application.schedules.get(schedule_id)
     upcoming = await here.application.schedules.upcoming(schedule_id, count=UPCOMING)
-    return Json(shapes.schedule_detail(schedule, upcoming))
+    tag = f'"{schedule.id}-{schedule.version}"'
+    return tagged(request, shapes.schedule_detail(schedule, upcoming), tag)
 
 
 @router.get(
