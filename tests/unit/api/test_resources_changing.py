@@ -183,6 +183,9 @@ async def test_a_descriptor_of_the_wrong_kind_or_size_is_refused(ada: httpx.Asyn
     assert form.status_code == 415
     assert "application/toml" in form.json()["detail"]
     assert (await ada.post("/runs", content=TOML)).status_code == 415
+    packed = await ada.post("/runs", content=TOML, headers={**AS_IT_IS, "Content-Encoding": "gzip"})
+    assert packed.status_code == 415
+    assert "Content-Encoding: found 'gzip'" in packed.json()["detail"]
     large = await ada.post("/runs", content=b"#" * (MAX_BYTES + 1), headers=AS_IT_IS)
     assert large.status_code == 413
     in_json = await ada.post("/runs", json={"descriptor": "#" * (MAX_BYTES + 1)})

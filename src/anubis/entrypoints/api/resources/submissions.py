@@ -63,6 +63,9 @@ class HandedIn:
 
 async def read(request: Request, options: runs.SubmissionOptions) -> HandedIn:
     """What a request hands in. Raises HTTPException 413 or 415, or RequestValidationError."""
+    packing = request.headers.get("Content-Encoding", "identity").strip().lower()
+    if packing != "identity":
+        raise HTTPException(415, f"Content-Encoding: found {packing!r}, expected none")
     kind = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if kind == JSON:
         given = parsed(runs.Submission, await body(request, LARGEST_JSON))
