@@ -7,12 +7,14 @@ this machine, and with the same commands asking a service that is registered.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,6 +61,20 @@ class Home:
         (self.folder / f"{name}.sh").write_text(program)
         (self.folder / f"{name}.toml").write_text(DESCRIPTOR.format(name=name, grace=grace))
         return f"{name}.toml"
+
+    def scheduled(self, cron: str, program: str = "echo loss=1") -> str:
+        """Write a descriptor with a schedule, submit it, and give the schedule's id."""
+        file = self.descriptor(program, "nightly")
+        path = self.folder / file
+        path.write_text(path.read_text().replace("[info]\n", f'[info]\nscheduling = "{cron}"\n', 1))
+        result = self.call("submit", file)
+        assert result.returncode == 0, result.stderr.decode()
+        assert b"next:" in result.stderr
+        return result.stdout.decode().strip()
+
+    def schedule(self, schedule_id: str) -> Any:
+        """What is known of a schedule."""
+        return json.loads(self.ask("schedule", "show", schedule_id, "--json"))
 
     def call(
         self, *words: str, given: bytes = b"", environment: Mapping[str, str] | None = None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,32 +14,17 @@ YEARLY = "0 0 1 1 *"
 """A schedule that will not fire while a test runs, unless the test runs at New Year."""
 
 
-def scheduled(home: Any, cron: str, program: str = "echo loss=1") -> str:
-    """Write a descriptor with a schedule, submit it, and give the schedule's id."""
-    file = home.descriptor(program, "nightly")
-    path = Path(home.folder, file)
-    path.write_text(path.read_text().replace("[info]\n", f'[info]\nscheduling = "{cron}"\n', 1))
-    result = home.call("submit", file)
-    assert result.returncode == 0, result.stderr.decode()
-    assert b"next:" in result.stderr
-    return str(result.stdout.decode().strip())
-
-
-def shown(home: Any, schedule_id: str) -> Any:
-    return json.loads(home.ask("schedule", "show", schedule_id, "--json"))
-
-
 def test_a_schedule_is_stored_run_listed_paused_resumed_and_removed(home: Any) -> None:
-    schedule_id = scheduled(home, YEARLY)
+    schedule_id = home.scheduled(YEARLY)
     assert schedule_id in home.ask("schedule", "list")
     run_id = home.ask("schedule", "run", "nightly").strip()
     assert home.call("watch", run_id).returncode == 0
     assert home.ask("list", "--family", schedule_id, "--ids").split() == [run_id]
 
     assert "paused" in home.ask("schedule", "pause", schedule_id)
-    assert shown(home, schedule_id)["next_at"] is None
+    assert home.schedule(schedule_id)["next_at"] is None
     assert "fires next at" in home.ask("schedule", "resume", "nightly")
-    assert shown(home, schedule_id)["fired"] == 1
+    assert home.schedule(schedule_id)["fired"] == 1
     assert "removed" in home.ask("schedule", "remove", schedule_id)
     assert home.ask("schedule", "list") == "no schedules\n"
     assert home.ask("list", "--family", schedule_id, "--ids").split() == [run_id]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sqlite3
@@ -19,24 +18,9 @@ YEARLY = "0 0 1 1 *"
 """A schedule that will not fire while a test runs, unless the test runs at New Year."""
 
 
-def scheduled(home: Any, cron: str, program: str = "echo loss=1") -> str:
-    """Write a descriptor with a schedule, submit it, and give the schedule's id."""
-    file = home.descriptor(program, "nightly")
-    path = Path(home.folder, file)
-    path.write_text(path.read_text().replace("[info]\n", f'[info]\nscheduling = "{cron}"\n', 1))
-    result = home.call("submit", file)
-    assert result.returncode == 0, result.stderr.decode()
-    assert b"next:" in result.stderr
-    return str(result.stdout.decode().strip())
-
-
-def shown(home: Any, schedule_id: str) -> Any:
-    return json.loads(home.ask("schedule", "show", schedule_id, "--json"))
-
-
 def test_a_runtime_stays_for_a_schedule_and_leaves_when_it_is_paused(home: Any) -> None:
     home.environment["ANUBIS_IDLE_SECONDS"] = "1"
-    schedule_id = scheduled(home, YEARLY)
+    schedule_id = home.scheduled(YEARLY)
     pid = home.path / "runtime.pid"
     wait(pid.exists)
     time.sleep(2.5)  # longer than it stays without work
@@ -46,21 +30,21 @@ def test_a_runtime_stays_for_a_schedule_and_leaves_when_it_is_paused(home: Any) 
 
 
 def test_what_was_due_while_everything_was_dead_is_made_up_for_once(home: Any) -> None:
-    schedule_id = scheduled(home, YEARLY)
+    schedule_id = home.scheduled(YEARLY)
     home.stop()
     put_off(home, schedule_id, timedelta(days=-1))
 
     home.ask("list")  # any command that looks takes schedules up again
 
-    wait(lambda: shown(home, schedule_id)["fired"] == 1)
+    wait(lambda: home.schedule(schedule_id)["fired"] == 1)
     [run_id] = home.ask("list", "--family", schedule_id, "--ids").split()
     home.wait_for("SUCCEEDED", "status", run_id)
     assert "made up for" in home.ask("schedule", "show", schedule_id)
-    assert shown(home, schedule_id)["last_run"] == run_id
+    assert home.schedule(schedule_id)["last_run"] == run_id
 
 
 def test_firing_goes_on_though_the_runtime_is_killed(home: Any) -> None:
-    schedule_id = scheduled(home, YEARLY)
+    schedule_id = home.scheduled(YEARLY)
     pid = home.path / "runtime.pid"
     wait(lambda: pid.exists() and pid.read_text().strip().isdigit())
     first = pid.read_text()
@@ -69,7 +53,7 @@ def test_firing_goes_on_though_the_runtime_is_killed(home: Any) -> None:
     os.kill(int(first), signal.SIGKILL)
     # No command is used until another runtime is there: it comes back by itself.
     wait(lambda: pid.exists() and pid.read_text().strip().isdigit() and pid.read_text() != first)
-    wait(lambda: shown(home, schedule_id)["fired"] == 1)
+    wait(lambda: home.schedule(schedule_id)["fired"] == 1)
     [run_id] = home.ask("list", "--family", schedule_id, "--ids").split()
     home.wait_for("SUCCEEDED", "status", run_id)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from datetime import datetime
 
 
 class MetricSource(enum.StrEnum):
@@ -32,14 +31,6 @@ class MetricKey:
     unit: str
     name: str
     source: MetricSource
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class Sample:
-    """One value at one instant."""
-
-    at: datetime
-    value: float
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -36,6 +36,8 @@ ml.benchmark_code = "true"
 class Wire:
     """A service, and a client of the original kind."""
 
+    scheduled = TOML + b'info.scheduling = "0 3 * * *"\n'  #: a descriptor with a schedule
+
     def __init__(self, home: Path, *, requires_tokens: bool = False) -> None:
         self.clock = ManualClock()
         self.service: Service = a_service(home, self.clock, requires_tokens=requires_tokens)
@@ -72,6 +74,12 @@ class Wire:
         if script is not None:
             files["script"] = (script.name, script.content)
         return await self.http.post("/api/job/descriptor", files=files, **more)
+
+    async def submitted(self, content: bytes = TOML) -> str:
+        """Submit a descriptor that is good; the id it gets."""
+        answer = await self.submit(content)
+        assert answer.status_code == 200, answer.text
+        return answer.text
 
     async def cancel(self, target: str, *, client: str = "me", **args: Any) -> httpx.Response:
         """Cancel something, without saying of which type the body is."""

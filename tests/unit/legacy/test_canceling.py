@@ -16,24 +16,12 @@ if TYPE_CHECKING:
 else:
     Wire = Any
 
-TOML = b"""\
-spec_version = "0.1.0"
-info.description = "For a test"
-ml.benchmark_code = "true"
-"""
-SCHEDULED = TOML + b'info.scheduling = "0 3 * * *"\n'
 NOWHERE = "00000000-0000-0000-0000-000000000000"
 S = RunState
 
 
-async def submitted(wire: Wire, content: bytes = TOML) -> str:
-    answer = await wire.submit(content)
-    assert answer.status_code == 200, answer.text
-    return str(answer.text)
-
-
 async def test_a_canceled_run_is_told_under_both_ids(wire: Wire) -> None:
-    action = await submitted(wire)
+    action = await wire.submitted()
     await wire.move(action, S.FETCHING, S.QUEUED, S.STARTING, S.RUNNING)
     answer = await wire.cancel(action)
     dispatched = await wire.status(answer.text)
@@ -65,7 +53,7 @@ async def test_what_is_not_there_cannot_be_canceled(wire: Wire, target: str) -> 
 
 
 async def test_what_belongs_to_another_client_cannot_be_canceled(wire: Wire) -> None:
-    action = await submitted(wire)
+    action = await wire.submitted()
     answer = await wire.cancel(action, client="other")
 
     assert (await wire.texts(answer.text, "other"))[-1].startswith("Cancel command failed")
@@ -75,7 +63,7 @@ async def test_what_belongs_to_another_client_cannot_be_canceled(wire: Wire) -> 
 async def test_a_run_that_has_ended_cannot_be_canceled_and_nothing_is_told_of_it(
     wire: Wire,
 ) -> None:
-    action = await submitted(wire)
+    action = await wire.submitted()
     await wire.move(action, *builders.PATH_TO_SUCCESS)
     before = await wire.texts(action)
     answer = await wire.cancel(action, cascade=True)
@@ -106,7 +94,7 @@ async def test_a_command_that_nobody_knows_is_met_with_silence(wire: Wire) -> No
 
 
 async def test_a_schedule_is_told_with_the_runs_it_fires(wire: Wire) -> None:
-    action = await submitted(wire, SCHEDULED)
+    action = await wire.submitted(wire.scheduled)
     schedules = wire.service.application.schedules
     run = await schedules.run_now(ScheduleId(action), by="someone")
     await wire.move(run.id, S.FETCHING, S.QUEUED)
@@ -122,13 +110,13 @@ async def test_a_schedule_is_told_with_the_runs_it_fires(wire: Wire) -> None:
     assert fired["parent_action_id"] == action
     assert fired["client_id"] == "me"
     assert fired["payload"]["message"] == "Processing benchmark submission request..."
-    assert base64.b64decode(fired["payload"]["toml"]["doc"]) == SCHEDULED
+    assert base64.b64decode(fired["payload"]["toml"]["doc"]) == wire.scheduled
     jobs = (await wire.http.get("/api/job/me")).json()["action_ids"]
     assert [job["action_id"] for job in jobs] == [action]
 
 
 async def test_canceling_a_schedule_pauses_it_and_leaves_its_runs_alone(wire: Wire) -> None:
-    action = await submitted(wire, SCHEDULED)
+    action = await wire.submitted(wire.scheduled)
     schedules = wire.service.application.schedules
     run = await schedules.run_now(ScheduleId(action), by="someone")
     answer = await wire.cancel(action)
@@ -146,7 +134,7 @@ async def test_canceling_a_schedule_pauses_it_and_leaves_its_runs_alone(wire: Wi
 
 
 async def test_purging_a_schedule_also_stops_its_runs_and_forgets_nothing(wire: Wire) -> None:
-    action = await submitted(wire, SCHEDULED)
+    action = await wire.submitted(wire.scheduled)
     schedules = wire.service.application.schedules
     runs = [await schedules.run_now(ScheduleId(action), by="someone") for _ in range(3)]
     await wire.move(runs[0].id, *builders.PATH_TO_SUCCESS)

@@ -24,15 +24,8 @@ spec_version = "0.1.0"
 info.description = "For a test"
 ml.benchmark_code = "true"
 """
-SCHEDULED = TOML + b'info.scheduling = "0 3 * * *"\n'
 NOWHERE = "00000000-0000-0000-0000-000000000000"
 S = RunState
-
-
-async def submitted(wire: Wire, content: bytes = TOML) -> str:
-    answer = await wire.submit(content)
-    assert answer.status_code == 200, answer.text
-    return answer.text
 
 
 @pytest.mark.parametrize(
@@ -99,7 +92,7 @@ async def test_below_our_own_api_what_is_not_there_is_a_problem(wire: Wire) -> N
 
 
 async def test_a_submission_is_answered_with_its_bare_id_and_becomes_a_run(wire: Wire) -> None:
-    action = await submitted(wire)
+    action = await wire.submitted()
     run = await wire.store.get(RunId(action))
     jobs = (await wire.http.get("/api/job/me")).json()
 
@@ -110,7 +103,7 @@ async def test_a_submission_is_answered_with_its_bare_id_and_becomes_a_run(wire:
 
 
 async def test_the_envelope_is_the_originals(wire: Wire) -> None:
-    action = await submitted(wire)
+    action = await wire.submitted()
     [first] = await wire.status(action)
     now = first["tstamp"]
     payload = first.pop("payload")
@@ -143,7 +136,7 @@ async def test_the_envelope_is_the_originals(wire: Wire) -> None:
 
 
 async def test_the_other_services_speak_alone_and_show_what_they_acted_on(wire: Wire) -> None:
-    action = await submitted(wire)
+    action = await wire.submitted()
     await wire.move(action, S.FETCHING, S.QUEUED)
     _, *others = await wire.status(action)
 
@@ -156,7 +149,7 @@ async def test_the_other_services_speak_alone_and_show_what_they_acted_on(wire: 
 
 
 async def test_a_large_descriptor_is_not_repeated_in_every_message(wire: Wire) -> None:
-    action = await submitted(wire, TOML + b"# " + b"x" * 100_000 + b"\n")
+    action = await wire.submitted(TOML + b"# " + b"x" * 100_000 + b"\n")
     await wire.move(action, S.FETCHING, S.QUEUED)
     answer = await wire.http.get(f"/api/job/me/{action}")
 
@@ -166,7 +159,7 @@ async def test_a_large_descriptor_is_not_repeated_in_every_message(wire: Wire) -
 
 async def test_contents_that_json_cannot_say_are_said_in_text(wire: Wire) -> None:
     extra = b"[custom_params.hyper_params]\na = nan\nb = 2020-01-01\nc = [inf, 1e3, true]\n"
-    action = await submitted(wire, TOML + extra)
+    action = await wire.submitted(TOML + extra)
     [first] = await wire.status(action)
 
     found = first["payload"]["toml"]["contents"]["custom_params"]["hyper_params"]
@@ -174,7 +167,7 @@ async def test_contents_that_json_cannot_say_are_said_in_text(wire: Wire) -> Non
 
 
 async def test_polling_tells_everything_once(wire: Wire) -> None:
-    action = await submitted(wire)
+    action = await wire.submitted()
     told, since = list[str](), "0"
     for states in ([], [S.FETCHING, S.QUEUED], [S.STARTING, S.RUNNING], [S.FINISHING, S.FAILED]):
         if states:
@@ -190,7 +183,7 @@ async def test_polling_tells_everything_once(wire: Wire) -> None:
 
 
 async def test_how_a_run_ended_is_told_beside_the_fixed_text(wire: Wire) -> None:
-    action = await submitted(wire)
+    action = await wire.submitted()
     await wire.move(action, *builders.PATH_TO_SUCCESS[:-1], S.FAILED)
     payload = (await wire.status(action))[-2]["payload"]
 
@@ -199,7 +192,7 @@ async def test_how_a_run_ended_is_told_beside_the_fixed_text(wire: Wire) -> None
 
 
 async def test_actions_of_others_are_not_shown(wire: Wire) -> None:
-    action = await submitted(wire)
+    action = await wire.submitted()
     await wire.output(action, b"secret\n")
 
     assert await wire.status(action, client="other") == []
@@ -218,7 +211,7 @@ async def test_a_run_that_came_another_way_is_its_submitters(wire: Wire) -> None
 
 
 async def test_all_lines_of_the_benchmark_are_its_results(wire: Wire) -> None:
-    action = await submitted(wire)
+    action = await wire.submitted()
     lines = [f'line {number} \u00b5 "q"\n'.encode() for number in range(2000)]
     await wire.output(action, *lines, b"\xff\x00 no newline")
     answer = await wire.http.get(f"/api/job/results/me/{action}")
@@ -232,7 +225,7 @@ async def test_all_lines_of_the_benchmark_are_its_results(wire: Wire) -> None:
 
 
 async def test_output_of_other_units_is_not_among_the_results(wire: Wire) -> None:
-    action = await submitted(wire)
+    action = await wire.submitted()
     await wire.output(action, b"x\n", unit="server")
 
     assert (await wire.http.get(f"/api/job/results/me/{action}")).json() == []
@@ -246,7 +239,7 @@ async def test_a_digest_that_does_not_fit_only_leaves_it_unverified(wire: Wire) 
 
 
 async def test_a_descriptor_that_comes_twice_in_one_file_is_taken_once(wire: Wire) -> None:
-    action = await submitted(wire, TOML + TOML)
+    action = await wire.submitted(TOML + TOML)
 
     assert (await wire.store.document(RunId(action))).content == TOML
 
@@ -378,7 +371,7 @@ async def test_the_answer_to_a_refused_submission_holds_nothing_like_an_id(wire:
 async def test_jobs_come_in_pages_of_a_hundred(wire: Wire) -> None:
     actions = list[str]()
     for _ in range(103):
-        actions.append(await submitted(wire))
+        actions.append(await wire.submitted())
         wire.clock.advance(timedelta(milliseconds=1))
     first = (await wire.http.get("/api/job/me")).json()["action_ids"]
     last = f"{first[-1]['timestamp']}:{first[-1]['action_id']}"
@@ -389,7 +382,7 @@ async def test_jobs_come_in_pages_of_a_hundred(wire: Wire) -> None:
 
 
 async def test_metrics_are_where_the_client_reached_the_service(wire: Wire) -> None:
-    action = await submitted(wire)
+    action = await wire.submitted()
     await wire.move(action, *builders.PATH_TO_SUCCESS)
     [address] = {text.split(" at ")[1] for text in await wire.texts(action) if " at " in text}
 
