@@ -7,6 +7,8 @@ AnubisError
 │   ├── RunAmbiguous      several runs have this prefix
 │   ├── ScheduleNotFound  no schedule has this id, prefix or name
 │   ├── TokenNotFound     no token has this id
+│   ├── DatasetNotFound   no dataset of the cache has this key
+│   ├── DatasetInvalid    what is said about data is not so: not there, or another checksum
 │   ├── NotPossible       the request makes no sense for the run's present state
 │   ├── NotAuthenticated  who asks did not show a good token
 │   ├── NotAllowed        whoever asks may not do this
@@ -14,12 +16,15 @@ AnubisError
 ├── TemporaryError        trying again later may work                          (exit 3)
 │   ├── StoreUnavailable  the store did not answer
 │   ├── EngineUnavailable the engine did not answer
+│   ├── SourceUnavailable the source of a dataset did not answer
 │   └── ServiceUnavailable the service that was asked did not answer
 └── PermanentError        trying again will not help                           (exit 3)
     ├── LeaseLost         another worker has the run now: drop it, touch nothing
     ├── IllegalMove       the table of moves forbids this step: a defect of ours
     ├── StoreUnusable     the store is damaged or written by a newer version
     ├── StartFailed       the engine could not start the program, and says why
+    ├── ImageUnavailable  an image cannot be had; the message has the registry's words
+    ├── StorageFull       there is no room on the disk for what must be kept
     └── UnexpectedAnswer  the service answered something that we do not understand
 """
 
@@ -76,6 +81,16 @@ class TokenNotFound(UserError):
     """No token has this id."""
 
 
+class DatasetNotFound(UserError):
+    """No dataset of the cache has this key."""
+
+
+class DatasetInvalid(UserError):
+    """What is said about data is not so: it is not there, may not be read, or is not the content
+    that its checksum names. Trying again will not help.
+    """
+
+
 class NotAuthenticated(UserError):
     """Who asks did not show a good token."""
 
@@ -104,6 +119,10 @@ class EngineUnavailable(TemporaryError):
     """The engine did not answer."""
 
 
+class SourceUnavailable(TemporaryError):
+    """The source of a dataset did not answer."""
+
+
 class ServiceUnavailable(TemporaryError):
     """The service that was asked did not answer; the message names it and says what to do."""
 
@@ -126,6 +145,14 @@ class StoreUnusable(PermanentError):
 
 class StartFailed(PermanentError):
     """The engine could not start the program; the message says why."""
+
+
+class ImageUnavailable(PermanentError):
+    """An image cannot be had; the message names it and has the registry's words."""
+
+
+class StorageFull(PermanentError):
+    """There is no room on the disk for what must be kept; the message names where, and how much."""
 
 
 class UnexpectedAnswer(PermanentError):

@@ -1,0 +1,109 @@
+"""A dataset: content named by URI and checksum, held once in the content-addressed cache."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import hashlib
+from collections.abc import Callable
+from datetime import datetime
+from typing import NewType
+
+from anubis.domain.errors import UserError
+
+DatasetKey = NewType("DatasetKey", str)
+"""64 hex digits: what was asked for. Equal references have equal keys."""
+
+ALGORITHMS = {"md5": 32, "sha1": 40, "sha256": 64, "sha512": 128}
+"""Checksums that we verify, and how many hex digits each has."""
+
+
+class DatasetKind(enum.StrEnum):
+    """What a program finds at a dataset's path."""
+
+    FILE = "file"
+    DIRECTORY = "directory"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Checksum:
+    """What the content must have, by which algorithm."""
+
+    algorithm: str  #: one of ``ALGORITHMS``
+    digest: str  #: lower-case hex digits
+
+    def __str__(self) -> str:
+        return f"{self.algorithm}:{self.digest}"
+
+
+def checksum(text: str) -> Checksum | None:
+    """Read ``algorithm:hex`` or the bare 32 digits of an MD5. None for an empty text.
+
+    Raises UserError that says what was found and what was expected.
+    """
+    if not text:
+        return None
+    algorithm, _, digest = text.rpartition(":")
+    algorithm, digest = (algorithm or "md5").lower(), digest.lower()
+    length = ALGORITHMS.get(algorithm)
+    if length is None:
+        known = ", ".join(ALGORITHMS)
+        raise UserError(f"checksum: found the algorithm {algorithm!r}, expected one of: {known}")
+    if len(digest) != length or not set(digest) <= set("0123456789abcdef"):
+        raise UserError(f"checksum: found {digest!r}, expected {length} hex digits of {algorithm}")
+    return Checksum(algorithm=algorithm, digest=digest)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Reference:
+    """What somebody asks for: an entry of ``data.sources`` or ``server.models``."""
+
+    uri: str
+    checksum: Checksum | None = None  #: of the fetched file, before it is unpacked; None: unknown
+    unpack: bool = False  #: whether the file is an archive whose content is wanted
+
+    @property
+    def key(self) -> DatasetKey:
+        """Under which the cache holds it."""
+        words = (self.uri, str(self.checksum or ""), "unpacked" if self.unpack else "")
+        return DatasetKey(hashlib.sha256("\0".join(words).encode()).hexdigest())
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Dataset:
+    """What the cache holds. Its content is whole, verified, and never changes."""
+
+    key: DatasetKey
+    reference: Reference
+    kind: DatasetKind
+    path: str  #: where the content is on this machine; read-only
+    digest: str  #: ``sha256:…`` of the file, or of the list of all files of a directory
+    size_bytes: int
+    files: int
+    fetched_at: datetime
+    used_at: datetime
+    pinned_by: tuple[str, ...] = ()  #: runs that use it now; such a dataset is not evicted
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Progress:
+    """How far a transfer has come."""
+
+    uri: str
+    done_bytes: int
+    total_bytes: int | None  #: None: the source does not tell
+
+
+Report = Callable[[Progress], None]
+"""Told now and then how a transfer goes on; must not block."""
+
+
+def shown(uri: str) -> str:
+    """A URI as people may see it: without a password, and without a signature in its query."""
+    scheme, mark, rest = uri.partition("://")
+    if not mark:
+        return uri
+    authority, slash, path = rest.partition("/")
+    host = authority.rpartition("@")[2]
+    plain, question, _ = path.partition("?")
+    return f"{scheme}://{host}{slash}{plain}{'?…' if question else ''}"
