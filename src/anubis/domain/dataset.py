@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import enum
 import hashlib
+import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import NewType
 
-from anubis.domain.errors import UserError
+from anubis.domain.errors import DatasetInvalid, UserError
 
 DatasetKey = NewType("DatasetKey", str)
 """64 hex digits: what was asked for. Equal references have equal keys."""
@@ -103,7 +104,51 @@ def shown(uri: str) -> str:
     scheme, mark, rest = uri.partition("://")
     if not mark:
         return uri
-    authority, slash, path = rest.partition("/")
+    plain, question, _ = rest.partition("?")
+    authority, slash, path = plain.partition("/")
     host = authority.rpartition("@")[2]
-    plain, question, _ = path.partition("?")
-    return f"{scheme}://{host}{slash}{plain}{'?…' if question else ''}"
+    return f"{scheme}://{host}{slash}{path}{'?…' if question else ''}"
+
+
+def scheme_of(uri: str) -> str:
+    """How the URI is to be read, in lower case; empty if it does not say."""
+    scheme, mark, _ = uri.partition("://")
+    return scheme.lower() if mark else ""
+
+
+def refuse_secrets(uri: str) -> None:
+    """Raise DatasetInvalid if a password is written in the URI.
+
+    Descriptors are stored, shown and shared. The message does not repeat the URI, which may hold
+    the password where ``shown`` does not expect it, such as behind a slash of its own.
+    """
+    scheme, mark, rest = uri.partition("://")
+    authority = re.split("[/?#]", rest, maxsplit=1)[0]
+    user, at, _ = authority.rpartition("@")
+    # user:pass/word@host: an authority ends with its first slash, a careless writer's does not.
+    odd = not at and "@" in rest and not _ends_in_port(authority)
+    if mark and (":" in user or odd):
+        raise DatasetInvalid(
+            f"a URI that begins with {scheme}:// has a password in it, as in user:password@host. "
+            f"Expected none: {_PLACES.get(scheme.lower(), _ELSEWHERE)}"
+        )
+
+
+def _ends_in_port(authority: str) -> bool:
+    port = authority.rpartition(":")[2]
+    return ":" not in authority or port.endswith("]") or (port.isascii() and port.isdigit())
+
+
+_NETRC = (
+    "put user and password into ~/.netrc of the account that fetches (or a file that NETRC names)"
+)
+_PLACES = {
+    "ftp": _NETRC,
+    "ftps": _NETRC,
+    "http": _NETRC,
+    "https": f"{_NETRC}, or use a signed URL",
+    "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, where data is fetched",
+    "gs": "set GOOGLE_APPLICATION_CREDENTIALS to the name of a key file, where data is fetched",
+    "az": "set AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, where data is fetched",
+}
+_ELSEWHERE = "give it to the process that fetches, in its environment or a file of credentials"
