@@ -27,7 +27,7 @@ class TestFake(EngineContract):
     @pytest.fixture
     async def engine(self) -> Engine:
         self.scripts: list[Script] = []
-        return FakeEngine(lambda plan: self.scripts[int(plan.units[0].command[0])])
+        return FakeEngine(lambda plan, unit: self.scripts[int(plan.unit(unit).command[0])])
 
 
 class TestProcess(EngineContract):

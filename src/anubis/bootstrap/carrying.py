@@ -100,7 +100,7 @@ async def opened(settings: Settings, stores: Stores) -> AsyncIterator[Carrying]:
         carrying.start(worker.keep_leases, name="leases")
         application = embedded.over(stores, settings, carrying.wake)
         # Whoever waits for the next firing must not be killed unseen.
-        firer = firing.firer(application, supervisor, expecting=engine.prepare)
+        firer = firing.firer(application, supervisor, expecting=engine.rouse)
         carrying.start(firer.keep_firing, name="schedules")
         yield carrying
         if carrying.defects:

@@ -21,6 +21,8 @@ class EndCause(enum.StrEnum):
     CANCELED = "canceled"  #: we stopped it because somebody asked
     TIMED_OUT = "timed_out"  #: we stopped it because ``limits.running`` passed
     OUTPUT_LIMIT = "output_limit"  #: we stopped it because it wrote too much
+    OUT_OF_MEMORY = "out_of_memory"  #: the kernel killed it; only engines with limits can tell
+    DISMISSED = "dismissed"  #: we stopped it because the run had no more use for it
     NOT_STARTED = "not_started"  #: the program could not be executed; ``message`` says why
     LOST = "lost"  #: the engine lost sight of it; its exit is unknown
 
@@ -93,3 +95,32 @@ class UnitEnded:
 
 
 Observation = UnitStarted | OutputChunk | EmittedChunk | ResourceReading | UnitEnded
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class UnitReady:
+    """The unit answers its readiness probe."""
+
+    unit: str
+    at: datetime
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class UnitUnready:
+    """The unit does not answer its readiness probe, not yet or not any more."""
+
+    unit: str
+    at: datetime
+    message: str  #: what it said, or why it said nothing
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class UnitSilent:
+    """The unit has failed its liveness probe as often as it may."""
+
+    unit: str
+    at: datetime
+    message: str
+
+
+Condition = UnitReady | UnitUnready | UnitSilent

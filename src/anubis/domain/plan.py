@@ -1,20 +1,22 @@
-"""A plan: the units a run needs and which unit's exit decides the outcome."""
+"""A plan: the units a run needs, their order, and which unit's exit decides the outcome."""
 
 from __future__ import annotations
 
 import dataclasses
+import enum
 import json
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Final
 
+from anubis.domain import blanks, dataset
 from anubis.domain.metric import MetricDefinition
 
 SCRIPTS_VARIABLE: Final = "BAI_SCRIPTS_PATH"
 """Tells a program where the code is that was submitted with its descriptor."""
 
-SCRIPTS_FOLDER: Final = "\0scripts\0"
-"""Stands in a plan for that folder, until the run has one. No command line can hold a NUL."""
+SOLE: Final = "benchmark"
+"""The unit of a plan that needs only one."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,6 +35,10 @@ class Limits:
     starting: timedelta = timedelta(hours=1)
     """Long enough for a large image on a slow registry."""
 
+    readiness: timedelta = timedelta(minutes=10)
+    """How long a unit that others wait for may take to become ready. Loading a large model takes
+    minutes; a server that is not ready after ten hangs."""
+
     running: timedelta = timedelta(hours=24)
     """A day: longer training is rare enough to be said in the descriptor."""
 
@@ -49,21 +55,94 @@ class Limits:
     """Most runs of the same benchmark at once; for the queue. None: as many as there is room."""
 
 
+class ProbeKind(enum.StrEnum):
+    """How a unit is asked whether it is ready."""
+
+    HTTP = "http"
+    HTTPS = "https"  #: whatever certificate it has
+    TCP = "tcp"  #: ready when it accepts a connection
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Probe:
+    """A question that a unit must answer, again and again. As Kubernetes has them."""
+
+    kind: ProbeKind
+    port: int  #: as the unit declares it
+    path: str = ""  #: for HTTP
+    initial_delay: timedelta = timedelta()
+    period: timedelta = timedelta(seconds=10)
+    timeout: timedelta = timedelta(seconds=1)
+    success_threshold: int = 1  #: answers in a row until it counts as ready
+    failure_threshold: int = 3  #: failures in a row until it no longer does
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Mount:
+    """Something of the machine that a unit sees in its own file system."""
+
+    source: str  #: a path, or a blank that stands for one
+    target: str  #: an absolute path
+    read_only: bool = True
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Resources:
+    """What a unit may use. For engines that can enforce it."""
+
+    cpus: float | None = None  #: None: all
+    memory_bytes: int | None = None  #: None: all
+    gpus: int = 0
+    gpu_ids: tuple[int, ...] = ()  #: which ones, once the run was given them
+    extended_shm: bool = True  #: whether ``/dev/shm`` may grow beyond the engine's usual size
+    privileged: bool = False
+    ulimits: Mapping[str, int] = dataclasses.field(default_factory=dict)  #: -1: no limit
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Unit:
-    """One program of a run."""
+    """One program of a run. Texts may hold blanks (see ``blanks``)."""
 
     name: str
-    command: tuple[str, ...]  #: no shell is involved
+    command: tuple[str, ...]  #: no shell is involved; empty: what the image does by itself
+    arguments: tuple[str, ...] = ()  #: for what the image does by itself; only without a command
     environment: Mapping[str, str]  #: from the descriptor; wins over everything else
     inherited: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """The submitter's own environment, for engines that run on the submitter's machine. What the
     engine itself gives every program comes on top of it, and ``environment`` on top of that."""
     directory: str | None = None  #: working directory; the engine's default when None
     image: str | None = None
-    script: str = ""  #: an archive of code that it needs; ``SCRIPTS_FOLDER`` stands for its place
+    script: str = ""  #: an archive of code that it needs; ``blanks.SCRIPTS`` stands for its place
     cpu_affinity: tuple[int, ...] = ()  #: empty: all CPUs
     niceness: int = 0
+    mounts: tuple[Mount, ...] = ()  #: for engines whose units have files of their own
+    resources: Resources = dataclasses.field(default_factory=Resources)
+    ports: tuple[int, ...] = ()  #: where it listens
+    readiness: Probe | None = None  #: None: it is ready as soon as it runs
+    liveness: Probe | None = None
+    after: tuple[str, ...] = ()  #: units that must be ready before it is started
+    is_service: bool = False
+    """Whether it must live until the deciding unit has ended, and is then stopped. If it ends
+    before, whatever its exit code, the run has failed. Of other units that do not decide, only a
+    failure counts; when the deciding unit has ended, they get ``limits.grace`` to end too."""
+    tags_ranks: bool = False  #: whether its lines begin with ``[1,3]<stdout>:``, as of rank 3
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Fetch:
+    """Data that must be here before any unit starts."""
+
+    uri: str
+    checksum: str = ""  #: ``algorithm:hex``; empty: unknown
+    unpack: bool = False
+    field: str = ""  #: where the descriptor asks for it: ``data.sources[0]``
+
+    @property
+    def reference(self) -> dataset.Reference:
+        """What the cache is asked for. Raises UserError if the checksum is none."""
+        return dataset.Reference(
+            uri=self.uri, checksum=dataset.checksum(self.checksum), unpack=self.unpack
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,81 +153,144 @@ class Plan:
     deciding: str
     limits: Limits
     metrics: tuple[MetricDefinition, ...] = ()  #: what to look for in the output
+    fetches: tuple[Fetch, ...] = ()
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Name to content of small files that units need, below ``blanks.FILES``."""
+    needs_keys: bool = False  #: whether units talk over ssh: ``keys/`` below ``blanks.FILES``
 
     def __post_init__(self) -> None:
-        if self.deciding not in {unit.name for unit in self.units}:
+        names = {unit.name for unit in self.units}
+        if self.deciding not in names:
             raise ValueError(f"the deciding unit {self.deciding!r} is not among the units")
+        for unit in self.units:
+            if unknown := set(unit.after) - names:
+                raise ValueError(f"{unit.name} starts after {sorted(unknown)}, which are no units")
+
+    def unit(self, name: str) -> Unit:
+        """The unit of this name, which must be one."""
+        return next(unit for unit in self.units if unit.name == name)
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether there is nothing to conduct: one unit, with no probes."""
+        return len(self.units) == 1 and self.units[0].liveness is None
 
 
 def scripts(plan: Plan) -> tuple[str, ...]:
-    """The archives of code that the units need."""
-    return tuple(unit.script for unit in plan.units if unit.script)
+    """The archives of code that the units need, each once."""
+    return tuple(dict.fromkeys(unit.script for unit in plan.units if unit.script))
 
 
-def placed(plan: Plan, folder: str) -> Plan:
-    """The plan with ``folder`` where ``SCRIPTS_FOLDER`` stands."""
-    if not scripts(plan):
+def filled(plan: Plan, meanings: Mapping[str, str]) -> Plan:
+    """The plan with the blanks that the table knows filled in."""
+    if not meanings:
         return plan
-    return dataclasses.replace(plan, units=tuple(_placed(unit, folder) for unit in plan.units))
+    units = tuple(filled_unit(unit, meanings) for unit in plan.units)
+    files = {name: blanks.filled(text, meanings) for name, text in plan.files.items()}
+    return dataclasses.replace(plan, units=units, files=files)
 
 
-def _placed(unit: Unit, folder: str) -> Unit:
-    environment = {
-        name: value.replace(SCRIPTS_FOLDER, folder) for name, value in unit.environment.items()
-    }
-    command = tuple(word.replace(SCRIPTS_FOLDER, folder) for word in unit.command)
-    return dataclasses.replace(unit, command=command, environment=environment)
+def filled_unit(unit: Unit, meanings: Mapping[str, str]) -> Unit:
+    """The unit with the blanks that the table knows filled in."""
+    return dataclasses.replace(
+        unit,
+        command=tuple(blanks.filled(word, meanings) for word in unit.command),
+        arguments=tuple(blanks.filled(word, meanings) for word in unit.arguments),
+        environment={
+            name: blanks.filled(value, meanings) for name, value in unit.environment.items()
+        },
+        mounts=tuple(
+            dataclasses.replace(mount, source=blanks.filled(mount.source, meanings))
+            for mount in unit.mounts
+        ),
+    )
 
 
 def to_json(plan: Plan) -> str:
     """Write a plan down, for the time between submission and start."""
+    return json.dumps(_fields(plan), default=_plain, separators=(",", ":"))
+
+
+def _fields(value: object) -> dict[str, object]:
+    """The fields of one of our values that are not as usual."""
     # By hand: dataclasses.asdict would copy every variable of the environment, at ten times the
     # price of writing them.
-    limits = {name: getattr(plan.limits, name) for name in _LIMITS}
-    return json.dumps(
-        {
-            "units": [{name: getattr(unit, name) for name in _UNIT} for unit in plan.units],
-            "deciding": plan.deciding,
-            "limits": limits,
-            "metrics": [dataclasses.asdict(metric) for metric in plan.metrics],
-        },
-        default=_plain,
-        separators=(",", ":"),
-    )
+    usual = _USUAL[type(value)]
+    found = ((name, getattr(value, name)) for name in usual)
+    return {name: field for name, field in found if field != usual[name]}
 
 
 def _plain(value: object) -> object:
-    """What JSON has no word for: durations in seconds, mappings that are no dict."""
+    """What JSON has no word for: our values, durations in seconds, mappings that are no dict."""
     if isinstance(value, timedelta):
         return value.total_seconds()
+    if type(value) in _USUAL:
+        return _fields(value)
     assert isinstance(value, Mapping), f"a plan holds no {type(value).__name__}"
     return dict(value)
 
 
-_UNIT = tuple(field.name for field in dataclasses.fields(Unit))
-_LIMITS = tuple(field.name for field in dataclasses.fields(Limits))
+_NOTHING = object()
+
+
+def _usual(kind: type[Any]) -> dict[str, object]:
+    """The fields of a kind of value, with what they are when nobody says anything."""
+    return {
+        field.name: (
+            field.default_factory()
+            if field.default_factory is not dataclasses.MISSING
+            else _NOTHING
+            if field.default is dataclasses.MISSING
+            else field.default
+        )
+        for field in dataclasses.fields(kind)
+    }
+
+
+_USUAL: Final[Mapping[type, dict[str, object]]] = {
+    kind: _usual(kind)
+    for kind in (Limits, Probe, Mount, Resources, Unit, Fetch, Plan, MetricDefinition)
+}
 _COUNTS = ("output_bytes", "concurrency")  # of the limits, those that are no durations
+_SPANS = ("initial_delay", "period", "timeout")  # of a probe, those that are durations
 
 
 def from_json(text: str) -> Plan:
-    """Read a plan that ``to_json`` wrote."""
+    """Read a plan that ``to_json`` wrote; what an older version did not know is as usual."""
     data = json.loads(text)
-    return Plan(
-        units=tuple(_unit(unit) for unit in data["units"]),
-        deciding=data["deciding"],
-        limits=_limits(data["limits"]),
-        metrics=tuple(MetricDefinition(**metric) for metric in data["metrics"]),
-    )
+    data["units"] = tuple(_unit(unit) for unit in data["units"])
+    data["limits"] = _limits(data["limits"])
+    data["metrics"] = tuple(MetricDefinition(**metric) for metric in data.get("metrics", ()))
+    data["fetches"] = tuple(Fetch(**fetch) for fetch in data.get("fetches", ()))
+    return Plan(**data)
 
 
 def _limits(data: dict[str, Any]) -> Limits:
-    """Limits that an older version did not know have their defaults."""
     for name in data.keys() - set(_COUNTS):
         data[name] = timedelta(seconds=data[name])
     return Limits(**data)
 
 
 def _unit(data: dict[str, Any]) -> Unit:
-    data["command"] = tuple(data["command"])
-    data["cpu_affinity"] = tuple(data["cpu_affinity"])
+    for name in ("command", "arguments", "cpu_affinity", "ports", "after"):
+        if name in data:
+            data[name] = tuple(data[name])
+    if "mounts" in data:
+        data["mounts"] = tuple(Mount(**mount) for mount in data["mounts"])
+    if "resources" in data:
+        data["resources"] = _resources(data["resources"])
+    for name in ("readiness", "liveness"):
+        if data.get(name):
+            data[name] = _probe(data[name])
     return Unit(**data)
+
+
+def _resources(data: dict[str, Any]) -> Resources:
+    data["gpu_ids"] = tuple(data.get("gpu_ids", ()))
+    return Resources(**data)
+
+
+def _probe(data: dict[str, Any]) -> Probe:
+    for name in set(_SPANS) & data.keys():
+        data[name] = timedelta(seconds=data[name])
+    return Probe(**{**data, "kind": ProbeKind(data["kind"])})

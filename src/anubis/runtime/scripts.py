@@ -30,7 +30,7 @@ class Scripts:
 
     def placed(self, run_id: RunId, plan: Plan) -> Plan:
         """The plan, now that it is known where the code of this run is."""
-        return plans.placed(plan, str(self._folder(run_id)))
+        return plans.filled(plan, {"scripts": str(self._folder(run_id))})
 
     async def bring(self, run_id: RunId, plan: Plan) -> None:
         """Unpack what the plan needs. Safe to repeat before the start of the run.

@@ -7,7 +7,7 @@ import pytest
 from anubis.domain.observation import EndCause, UnitEnded
 from anubis.domain.plan import Limits, Plan, Unit
 from anubis.domain.run import RunState
-from anubis.stages.execution import outcomes
+from anubis.stages.execution import outcomes, wording
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PLAN = Plan(
@@ -69,4 +69,4 @@ def test_a_success_keeps_no_last_lines_and_a_failure_does() -> None:
     ],
 )
 def test_durations_are_said_as_people_say_them(duration: timedelta, words: str) -> None:
-    assert outcomes.describe(duration) == words
+    assert wording.describe(duration) == words

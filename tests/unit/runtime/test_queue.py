@@ -19,7 +19,7 @@ from anubis.adapters.series_store.memory import MemorySeriesStore
 from anubis.domain import plan as plans
 from anubis.domain.demand import Capacity, Demand
 from anubis.domain.event import EventKind
-from anubis.domain.plan import Limits, Plan, Unit
+from anubis.domain.plan import SOLE, Limits, Plan, Unit
 from anubis.domain.run import Run, RunId, RunState, WorkerId
 from anubis.runtime.carrying import Workshop
 from anubis.runtime.supervising import Supervisor
@@ -41,9 +41,9 @@ class Watched(FakeEngine):
         super().__init__(script, now=clock.now)
         self.plans: dict[RunId, Plan] = {}
 
-    async def start(self, run_id: RunId, plan: Plan) -> None:
+    async def start(self, run_id: RunId, plan: Plan, unit: str = SOLE) -> None:
         self.plans[run_id] = plan
-        await super().start(run_id, plan)
+        await super().start(run_id, plan, unit)
 
     def gpus_of(self, run_id: RunId) -> str | None:
         return self.plans[run_id].units[0].environment.get("CUDA_VISIBLE_DEVICES")
@@ -146,8 +146,8 @@ async def test_two_people_take_turns_whatever_the_one_has_waiting() -> None:
         for _ in range(10):
             [run_id] = await queue.running()
             await queue.finish(worker, run_id, after=timedelta(minutes=3))
-    assert sum(run_id in bobs for run_id in queue.engine.started) == 5
-    assert sum(run_id in anns for run_id in queue.engine.started) == 6
+    assert sum(run_id in bobs for run_id in queue.engine.begun) == 5
+    assert sum(run_id in anns for run_id in queue.engine.begun) == 6
 
 
 async def test_an_exclusive_run_is_alone_and_is_not_overtaken() -> None:
@@ -199,7 +199,7 @@ async def test_what_another_worker_carries_counts() -> None:
         assert await queue.running() == {theirs}
         queue.engine.finish(theirs)
         await queue.turn(ours)
-        assert mine in queue.engine.started
+        assert mine in queue.engine.begun
 
 
 async def test_a_run_whose_engine_is_not_here_ends_though_there_is_no_room() -> None:
@@ -246,7 +246,7 @@ async def test_people_still_pay_after_a_restart_for_what_they_used() -> None:
     anns, bobs = await queue.submit(user="ann"), await queue.submit(user="bob")
     async with queue.worker(dataclasses.replace(WIDE, slots=1), name="same"):
         assert await queue.running() == {bobs}
-    assert anns not in queue.engine.started
+    assert anns not in queue.engine.begun
 
 
 async def test_events_say_whether_a_run_had_to_wait() -> None:

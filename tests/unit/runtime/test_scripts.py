@@ -140,7 +140,8 @@ async def test_without_a_store_of_scripts_a_run_that_needs_one_is_told_so() -> N
 
 
 def test_what_a_user_wrote_to_be_left_alone_is_left_alone() -> None:
-    placed = plans.placed(planned("0" * 40 + ".tar", "echo $$(BAI_SCRIPTS_PATH)"), "/there")
+    bare = planned("0" * 40 + ".tar", "echo $$(BAI_SCRIPTS_PATH)")
+    placed = plans.filled(bare, {"scripts": "/there"})
 
     [unit] = placed.units
     assert unit.command == ("echo", "$(BAI_SCRIPTS_PATH)")

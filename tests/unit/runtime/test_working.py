@@ -50,7 +50,7 @@ class ShiftedClock:
 class Shop:
     """A whole embedded installation in memory, and as many workers as a test wants."""
 
-    def __init__(self, script: Script | Callable[[Plan], Script]) -> None:
+    def __init__(self, script: Script | Callable[[Plan, str], Script]) -> None:
         self.clock = ShiftedClock()
         self.store = MemoryRunStore()
         self.engine = FakeEngine(script, now=self.clock.now)
@@ -211,7 +211,7 @@ async def test_a_queued_run_is_canceled_without_starting() -> None:
         await shop.store.request_cancel(second, now=shop.clock.now(), by="tests")
         shop.bus.wake()
         run = await shop.reach(second, RunState.CANCELED)
-        assert shop.engine.started == [first]
+        assert shop.engine.begun == [first]
     assert run.started_at is None
 
 
@@ -232,7 +232,7 @@ async def test_a_run_that_waited_too_long_ends_with_the_limit_that_passed() -> N
 class Deaf(FakeEngine):
     """An engine that has lost touch with its runs."""
 
-    async def stop(self, run_id: RunId, *, grace: timedelta, cause: EndCause) -> None:
+    async def stop(self, run_id: RunId, **_: object) -> None:
         """Hear nothing."""
 
 
@@ -273,7 +273,7 @@ async def test_a_worker_that_comes_after_a_crash_takes_up_what_is_under_way() ->
         await shop.store.request_cancel(run_id, now=shop.clock.now(), by="tests")
         shop.bus.wake()
         await shop.reach(run_id, RunState.CANCELED)
-    assert shop.engine.started == [run_id]
+    assert shop.engine.begun == [run_id]
 
 
 async def test_another_worker_waits_for_the_lease_to_end() -> None:
@@ -287,7 +287,7 @@ async def test_another_worker_waits_for_the_lease_to_end() -> None:
     shop.clock.shift = timedelta(minutes=1)
     async with shop.worker(name="second") as second:
         assert not second.is_idle
-    assert shop.engine.started == [run_id]
+    assert shop.engine.begun == [run_id]
 
 
 QUICK = timedelta(milliseconds=90)
@@ -303,7 +303,7 @@ async def test_an_engine_that_is_away_is_tried_again_later() -> None:
         await asyncio.sleep(0.05)
         shop.engine.unavailable = False
         await shop.reach(run_id, RunState.SUCCEEDED)
-    assert shop.engine.started == [run_id]
+    assert shop.engine.begun == [run_id]
 
 
 async def test_an_engine_that_stays_away_does_not_keep_a_run_starting_for_ever() -> None:
@@ -381,7 +381,7 @@ class SlowToAnswer(MemoryRunStore):
 async def test_a_run_that_gets_a_slot_while_it_is_being_queued_is_not_forgotten() -> None:
     """Its lease is given back and taken again before the task that queued it has heard of it."""
     scripts = iter([ENDLESS, Script()])
-    shop = Shop(lambda _: next(scripts))
+    shop = Shop(lambda _, __: next(scripts))
     shop.store = SlowToAnswer()
     first, second = await shop.submit(), await shop.submit()
     async with shop.worker(slots=1):

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
 
+from anubis.domain.dataset import Report
 from anubis.domain.document import Fingerprint
 from anubis.domain.errors import EngineUnavailable, NotPossible
 from anubis.domain.observation import (
+    Condition,
     EmittedChunk,
     EndCause,
     Observation,
@@ -21,9 +23,12 @@ from anubis.domain.observation import (
     ResourceReading,
     Stream,
     UnitEnded,
+    UnitReady,
+    UnitSilent,
     UnitStarted,
+    UnitUnready,
 )
-from anubis.domain.plan import Plan
+from anubis.domain.plan import SOLE, Plan
 from anubis.domain.run import RunId
 from anubis.ports.engine import Capabilities
 
@@ -43,11 +48,13 @@ class Script:
     signal: int | None = None
     cause: EndCause = EndCause.EXITED
     message: str = ""
+    unready: str = ""  #: why it does not answer its readiness probe; empty: it does
+    silent: str = ""  #: why it does not answer its liveness probe, once it is ready; empty: it does
 
 
 @dataclasses.dataclass(kw_only=True, slots=True)
-class _FakeRun:
-    unit: str
+class _FakeUnit:
+    name: str
     script: Script
     seen: list[Observation] = dataclasses.field(default_factory=list)
     news: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
@@ -58,8 +65,14 @@ class _FakeRun:
 
     def add(self, *observations: Observation) -> None:
         self.seen.extend(observations)
+        self.tell()
+
+    def tell(self) -> None:
         self.news.set()
         self.news = asyncio.Event()
+
+
+_Units = dict[str, _FakeUnit]
 
 
 def _utc_now() -> datetime:
@@ -67,43 +80,51 @@ def _utc_now() -> datetime:
 
 
 class FakeEngine:
-    """Play scripts. ``script`` may look at the plan to decide what its program does."""
+    """Play scripts. ``script`` may look at plan and unit to decide what the program does."""
 
     def __init__(
         self,
-        script: Script | Callable[[Plan], Script] = Script(),  # noqa: B008 (a frozen value)
+        script: Script | Callable[[Plan, str], Script] = Script(),  # noqa: B008 (a frozen value)
         *,
         now: Callable[[], datetime] = _utc_now,
         strategies: frozenset[str] = frozenset({"single_node"}),
     ) -> None:
         self._script = script
         self._now = now
-        self._runs: dict[RunId, _FakeRun] = {}
+        self._runs: dict[RunId, _Units] = {}
         self.capabilities = Capabilities(
             name="fake", strategies=strategies, needs_image=False, honours_affinity=True
         )
-        self.started: list[RunId] = []  #: one entry per program that really began
+        self.begun: list[RunId] = []  #: one entry per program that really began
         self.unavailable = False  #: set it to make ``start`` fail as a dead engine does
+
+    async def prepare(self, plan: Plan, report: Report) -> None:
+        """There is nothing to bring."""
 
     async def fingerprint(self, plan: Plan) -> Fingerprint:
         """The same small environment every time."""
         return Fingerprint(machine='{"engine": "fake"}', moment=f'{{"units": {len(plan.units)}}}')
 
-    async def start(self, run_id: RunId, plan: Plan) -> None:
+    async def start(self, run_id: RunId, plan: Plan, unit: str = SOLE) -> None:
         """Play the script up to its end, or up to where it waits to be stopped."""
         if self.unavailable:
             raise EngineUnavailable("the fake engine was told to be unavailable")
-        if run_id in self._runs:
+        units = self._runs.setdefault(run_id, {})
+        if unit in units:
             return
-        script = self._script(plan) if callable(self._script) else self._script
-        run = self._runs[run_id] = _FakeRun(unit=plan.deciding, script=script)
-        self.started.append(run_id)
-        run.add(*self._opening(run))
+        script = self._script(plan, unit) if callable(self._script) else self._script
+        fake = units[unit] = _FakeUnit(name=unit, script=script)
+        self.begun.append(run_id)
+        fake.add(*self._opening(fake))
         if not script.endless:
-            run.add(self._ended(run, cause=script.cause))
+            fake.add(self._ended(fake, cause=script.cause))
 
-    def _opening(self, run: _FakeRun) -> list[Observation]:
-        script, unit, at = run.script, run.unit, self._now()
+    async def started(self, run_id: RunId) -> frozenset[str]:
+        """What was played."""
+        return frozenset(self._runs.get(run_id, {}))
+
+    def _opening(self, fake: _FakeUnit) -> list[Observation]:
+        script, unit, at = fake.script, fake.name, self._now()
         if script.cause is EndCause.NOT_STARTED:
             return []
         return [
@@ -113,11 +134,11 @@ class FakeEngine:
             *script.readings,
         ]
 
-    def _ended(self, run: _FakeRun, *, cause: EndCause) -> UnitEnded:
-        script = run.script
+    def _ended(self, fake: _FakeUnit, *, cause: EndCause) -> UnitEnded:
+        script = fake.script
         has_exit = cause not in {EndCause.NOT_STARTED, EndCause.LOST}
         return UnitEnded(
-            unit=run.unit,
+            unit=fake.name,
             at=self._now(),
             cause=cause,
             exit_code=script.exit_code if has_exit and script.signal is None else None,
@@ -125,59 +146,89 @@ class FakeEngine:
             message=script.message,
         )
 
-    async def observe(self, run_id: RunId) -> AsyncIterator[Observation]:
+    async def observe(self, run_id: RunId, unit: str = SOLE) -> AsyncIterator[Observation]:
         """Replay what was seen, then follow."""
-        run = self._runs.get(run_id)
-        if run is None:
+        fake = self._runs.get(run_id, {}).get(unit)
+        if fake is None:
             message = "the run was never started here"
-            at = self._now()
-            yield UnitEnded(unit="benchmark", at=at, cause=EndCause.LOST, message=message)
+            yield UnitEnded(unit=unit, at=self._now(), cause=EndCause.LOST, message=message)
             return
         position = 0
         while True:
-            news = run.news
-            while position < len(run.seen):
-                yield run.seen[position]
+            news = fake.news
+            while position < len(fake.seen):
+                yield fake.seen[position]
                 position += 1
-            if run.is_over:
+            if fake.is_over:
                 return
             await news.wait()
 
-    async def stop(self, run_id: RunId, *, grace: timedelta, cause: EndCause) -> None:
-        """End an endless script as the signal would: at once, ``grace`` takes no real time."""
-        run = self._runs.get(run_id)
-        if run is None or run.is_over:
-            return
-        kills = run.script.ignores_sigterm or not grace
-        ended = self._ended(run, cause=cause)
-        run.add(dataclasses.replace(ended, exit_code=None, signal=SIGKILL if kills else SIGTERM))
+    async def probe(self, run_id: RunId, plan: Plan, unit: str) -> AsyncIterator[Condition]:  # noqa: ARG002
+        """As its script says, and as ``become`` changes it."""
+        fake = self._runs[run_id][unit]
+        said: tuple[str, str] | None = None
+        while True:
+            news, says = fake.news, (fake.script.unready, fake.script.silent)
+            if says != said and fake.script.unready:
+                yield UnitUnready(unit=unit, at=self._now(), message=fake.script.unready)
+            elif says != said:
+                yield UnitReady(unit=unit, at=self._now())
+            if fake.script.silent and not fake.script.unready:
+                yield UnitSilent(unit=unit, at=self._now(), message=fake.script.silent)
+                return
+            said = says
+            await news.wait()
 
-    def lose(self, run_id: RunId, message: str = "the fake engine lost it") -> None:
-        """End a run as if all its processes had been killed."""
-        run = self._runs[run_id]
-        if not run.is_over:
-            ended = self._ended(run, cause=EndCause.LOST)
-            run.add(dataclasses.replace(ended, message=message))
+    def become(self, run_id: RunId, unit: str, *, unready: str = "", silent: str = "") -> None:
+        """Let a unit answer its probes otherwise from now on."""
+        fake = self._runs[run_id][unit]
+        fake.script = dataclasses.replace(fake.script, unready=unready, silent=silent)
+        fake.tell()
 
-    def say(self, run_id: RunId, data: bytes, stream: Stream = Stream.STDOUT) -> None:
+    async def stop(
+        self,
+        run_id: RunId,
+        *,
+        grace: timedelta,
+        cause: EndCause,
+        units: Collection[str] | None = None,
+    ) -> None:
+        """End endless scripts as the signal would: at once, ``grace`` takes no real time."""
+        for fake in self._runs.get(run_id, {}).values():
+            if not fake.is_over and (units is None or fake.name in units):
+                kills = fake.script.ignores_sigterm or not grace
+                ended = self._ended(fake, cause=cause)
+                number = SIGKILL if kills else SIGTERM
+                fake.add(dataclasses.replace(ended, exit_code=None, signal=number))
+
+    def lose(
+        self, run_id: RunId, message: str = "the fake engine lost it", *, unit: str = SOLE
+    ) -> None:
+        """End a unit as if all its processes had been killed."""
+        fake = self._runs[run_id][unit]
+        if not fake.is_over:
+            ended = self._ended(fake, cause=EndCause.LOST)
+            fake.add(dataclasses.replace(ended, message=message))
+
+    def say(
+        self, run_id: RunId, data: bytes, stream: Stream = Stream.STDOUT, *, unit: str = SOLE
+    ) -> None:
         """Let an endless script write something now."""
-        run = self._runs[run_id]
-        run.add(OutputChunk(unit=run.unit, at=self._now(), stream=stream, data=data))
+        chunk = OutputChunk(unit=unit, at=self._now(), stream=stream, data=data)
+        self._runs[run_id][unit].add(chunk)
 
-    def finish(self, run_id: RunId, exit_code: int = 0) -> None:
+    def finish(self, run_id: RunId, exit_code: int = 0, *, unit: str = SOLE) -> None:
         """Let an endless script end by itself now."""
-        run = self._runs[run_id]
-        ended = self._ended(run, cause=EndCause.EXITED)
-        run.add(dataclasses.replace(ended, exit_code=exit_code, signal=None))
+        fake = self._runs[run_id][unit]
+        ended = self._ended(fake, cause=EndCause.EXITED)
+        fake.add(dataclasses.replace(ended, exit_code=exit_code, signal=None))
 
     async def remove(self, run_id: RunId) -> None:
         """Forget an ended run."""
-        run = self._runs.get(run_id)
-        if run is None:
-            return
-        if not run.is_over:
+        units = self._runs.get(run_id, {})
+        if any(not fake.is_over for fake in units.values()):
             raise NotPossible(f"run {run_id} still goes on; stop it first")
-        del self._runs[run_id]
+        self._runs.pop(run_id, None)
 
     async def leftovers(self) -> Sequence[RunId]:
         """Runs not yet forgotten, oldest first."""

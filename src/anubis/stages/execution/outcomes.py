@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 
 from anubis.domain.observation import EndCause, UnitEnded
 from anubis.domain.plan import Plan
 from anubis.domain.run import Outcome, RunState
+from anubis.stages.execution.conducting import Fault
+from anubis.stages.execution.wording import describe, how_it_ended
 
 
 def decide(ended: UnitEnded, plan: Plan, last_lines: tuple[str, ...]) -> Outcome:
     """Turn the end of the deciding unit into the outcome of the run."""
-    state, reason = _CAUSES[ended.cause](ended, plan)
+    state = _STATES[ended.cause]
+    if ended.cause is EndCause.EXITED and ended.exit_code == 0 and ended.unit == plan.deciding:
+        state = RunState.SUCCEEDED
     return Outcome(
         state=state,
-        reason=reason,
+        reason=how_it_ended(ended, plan),
         unit=ended.unit,
         exit_code=ended.exit_code,
         signal=ended.signal,
         last_lines=() if state is RunState.SUCCEEDED else last_lines,
+    )
+
+
+def faulty(fault: Fault, ended: UnitEnded | None, last_lines: tuple[str, ...]) -> Outcome:
+    """The outcome of a run that another than its deciding unit brought down."""
+    is_lost = ended is not None and ended.cause is EndCause.LOST
+    return Outcome(
+        state=RunState.ERROR if is_lost else RunState.FAILED,
+        reason=fault.reason,
+        unit=fault.unit,
+        exit_code=ended.exit_code if ended else None,
+        signal=ended.signal if ended else None,
+        last_lines=last_lines,
     )
 
 
@@ -33,57 +49,13 @@ def overdue(state: RunState, limit: timedelta) -> Outcome:
     return Outcome(state=RunState.ERROR, reason=reason)
 
 
-def describe(duration: timedelta) -> str:
-    """A duration as people say it: ``90 s``, ``15 min``, ``2 h``, ``7 days``."""
-    seconds = duration.total_seconds()
-    for size, word in ((86_400, "days"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * size and seconds % size == 0:
-            return f"{seconds / size:g} {word}"
-    return f"{seconds:g} s"
-
-
-def _exited(ended: UnitEnded, _: Plan) -> tuple[RunState, str]:
-    if ended.signal is not None:
-        return RunState.FAILED, f"{ended.unit} was ended by {_signal(ended.signal)}"
-    if ended.exit_code == 0:
-        return RunState.SUCCEEDED, f"{ended.unit} exited with code 0"
-    return RunState.FAILED, f"{ended.unit} exited with code {ended.exit_code}"
-
-
-def _canceled(ended: UnitEnded, _: Plan) -> tuple[RunState, str]:
-    return RunState.CANCELED, f"{ended.unit} was stopped on request"
-
-
-def _timed_out(ended: UnitEnded, plan: Plan) -> tuple[RunState, str]:
-    limit = describe(plan.limits.running)
-    return RunState.FAILED, f"{ended.unit} ran longer than limits.running = {limit} and was stopped"
-
-
-def _output_limit(ended: UnitEnded, plan: Plan) -> tuple[RunState, str]:
-    size = plan.limits.output_bytes
-    reason = f"{ended.unit} wrote more than limits.output_size = {size} bytes and was stopped"
-    return RunState.FAILED, reason
-
-
-def _not_started(ended: UnitEnded, _: Plan) -> tuple[RunState, str]:
-    return RunState.FAILED, f"{ended.unit} could not be started: {ended.message}"
-
-
-def _lost(ended: UnitEnded, _: Plan) -> tuple[RunState, str]:
-    return RunState.ERROR, f"{ended.unit} was lost: {ended.message}"
-
-
-def _signal(number: int) -> str:
-    name = signal.Signals(number).name if number in set(signal.Signals) else "an unknown signal"
-    advice = " (out of memory, perhaps)" if number == signal.SIGKILL else ""
-    return f"signal {number}, {name}{advice}"
-
-
-_CAUSES: Mapping[EndCause, Callable[[UnitEnded, Plan], tuple[RunState, str]]] = {
-    EndCause.EXITED: _exited,
-    EndCause.CANCELED: _canceled,
-    EndCause.TIMED_OUT: _timed_out,
-    EndCause.OUTPUT_LIMIT: _output_limit,
-    EndCause.NOT_STARTED: _not_started,
-    EndCause.LOST: _lost,
+_STATES: Mapping[EndCause, RunState] = {
+    EndCause.EXITED: RunState.FAILED,  # unless the deciding unit did so with code 0
+    EndCause.CANCELED: RunState.CANCELED,
+    EndCause.DISMISSED: RunState.ERROR,
+    EndCause.TIMED_OUT: RunState.FAILED,
+    EndCause.OUTPUT_LIMIT: RunState.FAILED,
+    EndCause.OUT_OF_MEMORY: RunState.FAILED,
+    EndCause.NOT_STARTED: RunState.FAILED,
+    EndCause.LOST: RunState.ERROR,
 }

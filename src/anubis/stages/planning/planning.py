@@ -11,10 +11,11 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from anubis.domain import blanks
 from anubis.domain.descriptor import Descriptor, Metric, Strategy
 from anubis.domain.errors import UserError
 from anubis.domain.metric import MetricDefinition
-from anubis.domain.plan import SCRIPTS_FOLDER, SCRIPTS_VARIABLE, Plan, Unit
+from anubis.domain.plan import SCRIPTS_VARIABLE, Plan, Unit
 from anubis.ports.engine import Capabilities
 from anubis.stages.planning.expanding import expanded, undefined
 
@@ -35,6 +36,7 @@ class Context:
     directory: str  #: where relative paths start; empty: the engine's default
     environment: Mapping[str, str]  #: what a program gets there before we add anything
     python: str  #: our own interpreter for processes, ``python3`` for images
+    script: str = ""  #: the archive of code that was submitted beside the descriptor
 
 
 def plan(descriptor: Descriptor, capabilities: Capabilities, context: Context) -> Plan:
@@ -72,7 +74,7 @@ def plan(descriptor: Descriptor, capabilities: Capabilities, context: Context) -
 
 def _scripts(descriptor: Descriptor) -> Mapping[str, str]:
     """Where the program finds the code that was submitted beside the descriptor, if any was."""
-    return {SCRIPTS_VARIABLE: SCRIPTS_FOLDER} if descriptor.ml.script else {}
+    return {SCRIPTS_VARIABLE: blanks.SCRIPTS} if descriptor.ml.script else {}
 
 
 def _definition(metric: Metric) -> MetricDefinition:

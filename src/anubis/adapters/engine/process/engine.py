@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import dataclasses
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -22,16 +22,18 @@ from anubis.adapters.engine.process.fingerprinting import Fingerprinter
 from anubis.adapters.engine.process.gpus import GpuBook, Gpus
 from anubis.adapters.engine.process.guardian import files, recovery
 from anubis.adapters.engine.process.link import ZygoteLink
+from anubis.domain.dataset import Report
 from anubis.domain.document import Fingerprint
 from anubis.domain.errors import EngineUnavailable, NotPossible
 from anubis.domain.observation import (
+    Condition,
     EmittedChunk,
     EndCause,
     Observation,
     OutputChunk,
     ResourceReading,
 )
-from anubis.domain.plan import Plan
+from anubis.domain.plan import SOLE, Plan
 from anubis.domain.run import RunId
 
 THREAD_BYTES = 256 * 1024
@@ -75,7 +77,7 @@ class ProcessEngine:
         for run_id in list(self._held):
             self._let_go(run_id)
 
-    def prepare(self) -> None:
+    def rouse(self) -> None:
         """Start the zygote before the first run needs it, for it starts us again if we are killed.
 
         Does nothing where that is not possible: the next run will say why.
@@ -83,7 +85,10 @@ class ProcessEngine:
         with contextlib.suppress(OSError):
             self._link.prepare()
 
-    async def start(self, run_id: RunId, plan: Plan) -> None:
+    async def prepare(self, plan: Plan, report: Report) -> None:
+        """See the port. Programs of this machine are here already."""
+
+    async def start(self, run_id: RunId, plan: Plan, unit: str = SOLE) -> None:
         """See the port. A run is started once because only one journal can be created."""
         directory = self._run_directory(run_id)
         if files.was_started(str(directory)):
@@ -95,12 +100,12 @@ class ProcessEngine:
             raise EngineUnavailable(f"{directory} cannot be used: {error.strerror}") from error
         await self._link.start(run_id)
 
-    async def observe(self, run_id: RunId) -> AsyncIterator[Observation]:
+    async def observe(self, run_id: RunId, unit: str = SOLE) -> AsyncIterator[Observation]:
         """See the port."""
         directory = self._run_directory(run_id)
-        unit = self._unit_of(directory)
-        if unit is None:
-            yield watching.lost("benchmark", "the run was never started on this machine")
+        known = self._unit_of(directory)
+        if known is None:
+            yield watching.lost(unit, "the run was never started on this machine")
             return
         if not files.has_ended(str(directory)):
             self._hold(run_id)
@@ -122,7 +127,24 @@ class ProcessEngine:
         finally:
             follower.close()
 
-    async def stop(self, run_id: RunId, *, grace: timedelta, cause: EndCause) -> None:
+    async def started(self, run_id: RunId) -> frozenset[str]:
+        """See the port."""
+        unit = self._unit_of(self._run_directory(run_id))
+        return frozenset() if unit is None else frozenset({unit})
+
+    async def probe(self, run_id: RunId, plan: Plan, unit: str) -> AsyncIterator[Condition]:
+        """See the port."""
+        raise NotPossible("the process engine runs plans of one unit")
+        yield  # type: ignore[unreachable] # makes it a generator
+
+    async def stop(
+        self,
+        run_id: RunId,
+        *,
+        grace: timedelta,
+        cause: EndCause,
+        units: Collection[str] | None = None,
+    ) -> None:
         """See the port. The request is a file, so that a shim not yet awake will find it."""
         directory = self._run_directory(run_id)
         if not directory.is_dir() or files.has_ended(str(directory)):

@@ -9,6 +9,7 @@ from anubis.adapters.engine.process.guardian import files
 
 EXITED, CANCELED, TIMED_OUT = "exited", "canceled", "timed_out"
 OUTPUT_LIMIT, NOT_STARTED, LOST = "output_limit", "not_started", "lost"
+OUT_OF_MEMORY, DISMISSED = "out_of_memory", "dismissed"
 """The spellings of ``EndCause``; a test keeps them equal."""
 
 
