@@ -22,6 +22,7 @@ from anubis.testing.clock import NOON
 RUN = builders.a_run()
 ADDRESS = "http://here/metrics"
 METRICS = f"Metrics available for job {RUN.id} at {ADDRESS}"
+SETTING = telling.Setting(address=ADDRESS)
 S = RunState
 
 RECEIVED = ("bai-bff", "SUCCEEDED", "Submission has been successfully received...")
@@ -69,7 +70,7 @@ def ended(state: RunState, reason: str = "it ended") -> Run:
 
 
 def told(run: Run, *states: RunState | EventKind) -> list[tuple[str, str, str]]:
-    lines = telling.of_run(run, events(*states), address=ADDRESS, is_spawned=False)
+    lines = telling.of_run(run, events(*states), SETTING)
     return [(line.speaker.value, line.status or "", line.text) for line in lines]
 
 
@@ -120,7 +121,9 @@ def test_a_run_that_ends_by_itself_while_it_is_canceled_was_not_canceled() -> No
 
 
 def test_a_run_of_a_schedule_begins_behind_the_first_two_services() -> None:
-    lines = telling.of_run(RUN, events(*UP_TO_RUNNING), address=ADDRESS, is_spawned=True)
+    lines = telling.of_run(
+        RUN, events(*UP_TO_RUNNING), telling.Setting(address=ADDRESS, is_spawned=True)
+    )
 
     assert lines[0].text == "Processing benchmark submission request..."
 
@@ -132,7 +135,7 @@ def test_notes_and_warnings_pass_in_silence() -> None:
 def test_only_the_end_tells_its_reason_and_beside_the_text() -> None:
     run = ended(S.FAILED, "benchmark exited with code 1")
     history = events(*UP_TO_RUNNING, S.FINISHING, S.FAILED)
-    lines = telling.of_run(run, history, address=ADDRESS, is_spawned=False)
+    lines = telling.of_run(run, history, SETTING)
 
     assert [line.text for line in lines if line.outcome] == [
         "Benchmark failed for an unknown reason",
@@ -237,10 +240,7 @@ def test_a_schedule_is_sequence_g() -> None:
 
 def test_what_was_told_once_is_told_again_with_the_same_keys() -> None:
     history = events(*UP_TO_RUNNING, EventKind.CANCEL_REQUESTED, S.FINISHING, S.CANCELED)
-    stories = [
-        telling.of_run(RUN, history[:count], address=ADDRESS, is_spawned=False)
-        for count in range(len(history) + 1)
-    ]
+    stories = [telling.of_run(RUN, history[:count], SETTING) for count in range(len(history) + 1)]
     keys = [[one.key for one in paging.placed(RUN.id, story)] for story in stories]
 
     assert all(keys[-1][: len(some)] == some for some in keys)
@@ -250,7 +250,7 @@ def test_what_was_told_once_is_told_again_with_the_same_keys() -> None:
 def test_a_clock_that_was_set_back_does_not_turn_the_story_around() -> None:
     first, second = events(S.SUBMITTED, S.QUEUED)
     second = dataclasses.replace(second, at=NOON - timedelta(hours=1))
-    lines = telling.of_run(RUN, [first, second], address=ADDRESS, is_spawned=False)
+    lines = telling.of_run(RUN, [first, second], SETTING)
     keys = [one.key for one in paging.placed(RUN.id, lines)]
 
     assert keys == sorted(keys)

@@ -121,10 +121,7 @@ def submission(
 
     The document is known to be valid, or was when it was taken.
     """
-    try:
-        contents = tomllib.loads(document.decode("utf-8-sig").replace("\r\n", "\n"))
-    except (ValueError, RecursionError):  # taken by an earlier version that could read it
-        contents = {}
+    contents = _contents(document)
     toml = TomlShape(descriptor_filename=filename, sha1=sha1, verified=verified)
     data, server, code = (contents.get(name) for name in ("data", "server", "ml"))
     short = SubmissionShape(
@@ -141,6 +138,19 @@ def submission(
         scripts=short["scripts"],
     )
     return whole, short if len(document) > LARGE else whole
+
+
+def has_data(document: bytes) -> bool:
+    """Whether a document names datasets or models."""
+    contents = _contents(document)
+    return bool(_items(contents.get("data"), "sources") or _items(contents.get("server"), "models"))
+
+
+def _contents(document: bytes) -> dict[str, object]:
+    try:
+        return tomllib.loads(document.decode("utf-8-sig").replace("\r\n", "\n"))
+    except (ValueError, RecursionError):  # taken by an earlier version that could read it
+        return {}
 
 
 def event(origin: Origin, message: Placed, *, is_first: bool) -> EventShape:

@@ -27,6 +27,9 @@ from anubis.ports.schedule_store import ScheduleEvent
 _MANY = 1000
 """Events read at a time."""
 
+_DATA = (b"sources", b"models")
+"""A descriptor without these words names nothing to fetch, and need not be read to know it."""
+
 DATE = "%a %b %d %H:%M:%S UTC %Y"
 """As the original client writes dates."""
 
@@ -48,16 +51,33 @@ async def _lines(service: Service, subject: Subject, address: str) -> list[Line]
     if subject.command is not None:
         return await _of_command(service, subject.command)
     if subject.schedule is not None:
-        events = await schedule_events(service, subject.schedule.id)
+        fired = await schedule_events(service, subject.schedule.id)
         commands = await service.actions.commands(subject.id)
-        return telling.of_schedule(subject.id, events, [keeping.told(one) for one in commands])
+        return telling.of_schedule(subject.id, fired, [keeping.told(one) for one in commands])
     assert subject.run is not None, "a subject is one of three"
-    return telling.of_run(
-        subject.run,
-        await _events(service, subject.run.id),
+    events = await _events(service, subject.run.id)
+    setting = telling.Setting(
         address=f"{address}/api/v1/runs/{subject.run.id}/metrics",
         is_spawned=subject.parent is not None,
+        has_data=await _has_data(service, subject.run.id, events),
     )
+    return telling.of_run(subject.run, events, setting)
+
+
+async def _has_data(service: Service, run_id: RunId, events: Sequence[Event]) -> bool:
+    """Whether a run has something to fetch. Its events tell once that has begun; before, and for
+    runs that have nothing, only the descriptor does.
+    """
+    if any("fetch" in event.data for event in events):
+        return True
+    try:
+        document = await service.application.store.document(run_id)
+    except RunNotFound:  # purged a moment ago
+        return False
+    if not any(word in document.content for word in _DATA):
+        return False
+    # In a thread: a descriptor of a megabyte takes a second to read.
+    return await asyncio.to_thread(envelopes.has_data, document.content)
 
 
 async def _of_command(service: Service, action: Action) -> list[Line]:

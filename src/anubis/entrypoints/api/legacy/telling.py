@@ -19,10 +19,9 @@ from typing import Final
 from anubis.domain.event import Event, EventKind
 from anubis.domain.run import Outcome, Run, RunState
 from anubis.entrypoints.api.legacy import words
+from anubis.entrypoints.api.legacy.downloads import NOTHING_TO_CANCEL, Downloads, Saying
 from anubis.entrypoints.api.legacy.words import Speaker, Status
 from anubis.ports.schedule_store import ScheduleEvent
-
-Saying = tuple[Speaker, Status, str]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,20 +58,24 @@ class Command:
     after: int = 0  #: of a schedule: how many of its events had happened by then
 
 
-_BEFORE: Final = (
-    (Speaker.FETCHER, Status.SUCCEEDED, words.NOTHING_TO_FETCH),
+_CREATED: Final = (
     (Speaker.EXECUTOR, Status.PENDING, words.PROCESSING),
     (Speaker.EXECUTOR, Status.SUCCEEDED, words.CREATED),
     (Speaker.WATCHER, Status.PENDING, words.WATCHING),
     (Speaker.WATCHER, Status.PENDING, words.PENDING_NODE),
 )
 
+_NOT_RUN: Final = (
+    (Speaker.WATCHER, Status.FAILED, words.NOT_RUN),
+    (Speaker.WATCHER, Status.FAILED, words.WATCH_ENDED),
+)
+"""The end of what never ran. The original left its client waiting for it."""
+
 _METRICS: Final = (Speaker.WATCHER, Status.METRICS_AVAILABLE, words.METRICS)
 
 _REACHED: Final[Mapping[str, tuple[Saying, ...]]] = MappingProxyType(
     {
         RunState.SUBMITTED: ((Speaker.BFF, Status.SUCCEEDED, words.RECEIVED),),
-        RunState.QUEUED: _BEFORE,
         RunState.STARTING: ((Speaker.WATCHER, Status.PENDING, words.PENDING_POD),),
         RunState.RUNNING: ((Speaker.WATCHER, Status.RUNNING, words.RUNNING), _METRICS),
         RunState.SUCCEEDED: (
@@ -89,20 +92,10 @@ _REACHED: Final[Mapping[str, tuple[Saying, ...]]] = MappingProxyType(
             (Speaker.WATCHER, Status.CANCELED, words.WATCH_CANCELED),
             (Speaker.WATCHER, Status.CANCELED, words.WATCH_ENDED),
         ),
-        # The original said the first of these and left its client waiting for the others.
-        RunState.ERROR: (
-            (Speaker.EXECUTOR, Status.ERROR, words.ERROR),
-            (Speaker.WATCHER, Status.FAILED, words.NOT_RUN),
-            (Speaker.WATCHER, Status.FAILED, words.WATCH_ENDED),
-        ),
+        RunState.ERROR: ((Speaker.EXECUTOR, Status.ERROR, words.ERROR), *_NOT_RUN),
     }
 )
-"""What is said when a run reaches a state. Others pass in silence."""
-
-_CANCELING: Final = (
-    (Speaker.FETCHER, Status.PENDING, words.CANCELING),
-    (Speaker.FETCHER, Status.SUCCEEDED, words.NO_DOWNLOADS),
-)
+"""What is said when a run reaches a state, besides what ``Downloads`` says of its data."""
 
 _SCHEDULING: Final = (
     (Speaker.BFF, Status.SUCCEEDED, words.RECEIVED),
@@ -115,21 +108,31 @@ _SKIPPED_WHEN_SPAWNED: Final = frozenset({words.RECEIVED, words.NOTHING_TO_FETCH
 """A schedule's runs were born behind the first two services."""
 
 
-def of_run(run: Run, events: Sequence[Event], *, address: str, is_spawned: bool) -> list[Line]:
-    """The story of a run. ``address`` is where its metrics are; a spawned one is a schedule's."""
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Setting:
+    """What a run's own events do not tell."""
+
+    address: str  #: where its metrics are
+    is_spawned: bool = False  #: whether it is a schedule's
+    has_data: bool = False  #: whether its descriptor names anything to fetch
+
+
+def of_run(run: Run, events: Sequence[Event], setting: Setting) -> list[Line]:
+    """The story of a run."""
     reason = run.outcome.reason if run.outcome else ""
+    downloads = Downloads(has_data=setting.has_data)
     lines = list[Line]()
     for event in events:
         ends = event.kind is EventKind.STATE and RunState(str(event.data["to"])).is_terminal
-        for index, (speaker, status, text) in enumerate(_sayings(event)):
-            if is_spawned and text in _SKIPPED_WHEN_SPAWNED:
+        for index, (speaker, status, text) in enumerate(_sayings(event, downloads, reason)):
+            if setting.is_spawned and text in _SKIPPED_WHEN_SPAWNED:
                 continue
             line = Line(
                 mark=f"{event.number}.{index}",
                 at=event.at,
                 speaker=speaker,
                 status=status,
-                text=text.format(action_id=run.id, address=address, reason=reason),
+                text=text.format(action_id=run.id, address=setting.address, reason=reason),
                 outcome=run.outcome if ends else None,
             )
             lines.append(line)
@@ -193,12 +196,25 @@ def _answer(mark: str, at: datetime, speaker: Speaker, text: str, returned: Retu
     return Line(mark=mark, at=at, speaker=speaker, text=text, returned=returned)
 
 
-def _sayings(event: Event) -> tuple[Saying, ...]:
+def _sayings(event: Event, downloads: Downloads, reason: str) -> Sequence[Saying]:
     if event.kind is EventKind.CANCEL_REQUESTED:
-        return _CANCELING
+        return downloads.of_cancel()
     if event.kind is EventKind.STATE:
-        return _REACHED.get(str(event.data["to"]), ())
-    return ()
+        return _reaching(RunState(str(event.data["to"])), downloads, reason)
+    return downloads.of_note(event)
+
+
+def _reaching(state: RunState, downloads: Downloads, reason: str) -> Sequence[Saying]:
+    if not state.is_terminal:
+        was_concluded = downloads.is_concluded
+        fetched = downloads.of_state(state)
+        created = _CREATED if downloads.is_concluded and not was_concluded else ()
+        return [*fetched, *created, *_REACHED.get(state, ())]
+    if state is RunState.CANCELED:
+        return [*downloads.of_canceled(), *_REACHED[state]]
+    if state is not RunState.SUCCEEDED and downloads.have_failed:
+        return [*downloads.of_failure(reason), *_NOT_RUN]
+    return _REACHED[state]
 
 
 def _firing(event: ScheduleEvent, told: set[str]) -> tuple[Saying, ...]:
@@ -211,7 +227,7 @@ def _firing(event: ScheduleEvent, told: set[str]) -> tuple[Saying, ...]:
 
 
 _CANCELED_SCHEDULE: Final = (
-    *_CANCELING,
+    *NOTHING_TO_CANCEL,
     (Speaker.EXECUTOR, Status.SUCCEEDED, words.CANCELED),
 )
 
