@@ -13,6 +13,7 @@ class Document:
     name: str  #: file name for messages
     directory: str  #: where relative paths start; empty when unknown
     content: bytes
+    script: str = ""  #: the archive of code that was submitted beside it; empty: none
 
     @property
     def sha(self) -> str:

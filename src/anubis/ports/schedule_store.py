@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -73,6 +73,10 @@ class ScheduleStore(Protocol):
 
     async def document(self, schedule_id: ScheduleId) -> Document:
         """The exact descriptor of a schedule."""
+        ...
+
+    async def scripts(self) -> Collection[str]:
+        """The archives of code that the documents of all schedules name."""
         ...
 
     async def due(self, now: datetime, *, limit: int) -> Sequence[Schedule]:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable
 from datetime import datetime
 from typing import Protocol
 
 
-class ScriptStore(Protocol):
-    """An archive is whole and checked, or it is not there. Names are ``<hex digits>.tar``.
+class ScriptInbox(Protocol):
+    """Where whoever submits leaves archives; a service has one too.
 
-    An archive counts as used at the moment when it is found by ``has``, put (again) or unpacked.
+    An archive is whole and checked, or it is not there. Names are ``<hex digits>.tar``: the SHA-256
+    of the content, or its SHA-1 for those of the original client. An archive counts as used at the
+    moment when it is found by ``has``, put (again) or unpacked.
     """
 
     async def has(self, name: str) -> bool:
         """Whether an archive of this name can be unpacked. False for what is no legal name."""
         ...
 
-    async def put(self, name: str, content: AsyncIterator[bytes]) -> None:
+    async def put(self, name: str, content: AsyncIterable[bytes]) -> None:
         """Store an archive. What is there already under this name is kept if it is the same.
 
         Raises UserError for a name that is not legal, or for an archive that leads out of its
@@ -25,6 +27,10 @@ class ScriptStore(Protocol):
         together would take more than they may; nothing is stored then.
         """
         ...
+
+
+class ScriptStore(ScriptInbox, Protocol):
+    """All that is done with archives where they are kept."""
 
     async def unpack(self, name: str, folder: str) -> None:
         """Unpack an archive into an existing empty folder. Raises UserError if it is not there."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import datetime, timedelta
+from typing import Protocol
 
 import structlog
 
 from anubis.domain.errors import AnubisError
 from anubis.ports.access_store import AccessStore
 from anubis.ports.clock import Clock
-from anubis.ports.script_store import ScriptStore
 
 EVERY = timedelta(days=1)
 
@@ -34,11 +34,23 @@ class Keeping:
     scripts: timedelta  #: an archive that nobody uses
 
 
+class Archives(Protocol):
+    """Archives of code, of which those go that nobody needs: see ``ScriptStore``."""
+
+    async def forget_unused(self, before: datetime) -> int:
+        """Remove the archives that were last used before a moment."""
+        ...
+
+    async def forget_unfinished(self, before: datetime) -> int:
+        """Remove what is left of uploads that never ended."""
+        ...
+
+
 class Housekeeper:
     """``run`` is its task."""
 
     def __init__(
-        self, access: AccessStore, scripts: ScriptStore, clock: Clock, keeping: Keeping
+        self, access: AccessStore, scripts: Archives, clock: Clock, keeping: Keeping
     ) -> None:
         self._access = access
         self._scripts = scripts

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import datetime
 
 from anubis.adapters.schedule_store import rules
@@ -93,6 +93,10 @@ class MemoryScheduleStore:
     async def document(self, schedule_id: ScheduleId) -> Document:
         """See the port."""
         return self._record(schedule_id).document
+
+    async def scripts(self) -> Collection[str]:
+        """See the port."""
+        return {record.document.script for record in self._records.values()} - {""}
 
     async def due(self, now: datetime, *, limit: int) -> Sequence[Schedule]:
         """See the port."""

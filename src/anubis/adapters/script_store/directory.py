@@ -1,4 +1,4 @@
-"""Script archives as files of a folder, ``<sha1>.tar`` each. They survive restarts.
+"""Script archives as files of a folder, ``<hex digits>.tar`` each. They survive restarts.
 
 The time at which a file was changed says when its archive was last used.
 """
@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterable, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO
@@ -38,7 +37,7 @@ class DirectoryScriptStore:
         with self._using:
             return naming.is_legal(name) and self._is_used(name)
 
-    async def put(self, name: str, content: AsyncIterator[bytes]) -> None:
+    async def put(self, name: str, content: AsyncIterable[bytes]) -> None:
         """See the port. The content never is in memory as a whole."""
         naming.demand_legal(name)
         # Imported where they are used, here and below: every command opens this store, and next to
@@ -70,11 +69,13 @@ class DirectoryScriptStore:
         """See the port."""
         return await asyncio.to_thread(self._forget, before, _is_unfinished)
 
-    async def _receive(self, name: str, content: AsyncIterator[bytes], file: IO[bytes]) -> str:
-        """Write the content as it comes, and give its SHA-1."""
+    async def _receive(
+        self, name: str, content: AsyncIterable[bytes], file: IO[bytes]
+    ) -> naming.Fingerprint:
+        """Write the content as it comes, and give its fingerprint."""
         from anubis.adapters.script_store import inspecting
 
-        sha1 = hashlib.sha1(usedforsecurity=False)
+        found = naming.fingerprint(name)
         size = 0
         with self._writing():
             kept = await asyncio.to_thread(self._kept_beside, name)
@@ -82,10 +83,10 @@ class DirectoryScriptStore:
             size += len(part)
             inspecting.demand_size(name, size)
             self._demand_room(name, size, kept)
-            sha1.update(part)
+            found.update(part)
             with self._writing():
                 await asyncio.to_thread(file.write, part)
-        return sha1.hexdigest()
+        return found
 
     def _accept(self, name: str, file: IO[bytes]) -> None:
         """Check a whole archive and give it its name."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable
 from datetime import datetime
 from pathlib import Path
 
@@ -28,14 +27,16 @@ class MemoryScriptStore:
         self._used[name] = self._clock.now()
         return True
 
-    async def put(self, name: str, content: AsyncIterator[bytes]) -> None:
+    async def put(self, name: str, content: AsyncIterable[bytes]) -> None:
         """See the port."""
         naming.demand_legal(name)
         received = bytearray()
         async for part in content:
             received += part
             inspecting.demand_size(name, len(received))
-        naming.demand_content(name, hashlib.sha1(received, usedforsecurity=False).hexdigest())
+        found = naming.fingerprint(name)
+        found.update(bytes(received))
+        naming.demand_content(name, found)
         inspecting.members(io.BytesIO(received), name)
         if name not in self._archives:
             kept = sum(map(len, self._archives.values()))

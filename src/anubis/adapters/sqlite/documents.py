@@ -1,7 +1,8 @@
 """Descriptors are kept once, however many runs and schedules share them.
 
 Their bytes are in a table of their own; their name and folder, which are whatever bytes a file
-system allows, are columns of whoever was submitted with them.
+system allows, are columns of whoever was submitted with them, and so is the name of the archive of
+code beside them.
 """
 
 from __future__ import annotations
@@ -29,13 +30,14 @@ def columns(document: Document) -> values.Parameters:
     return {
         "document_name": _bytes(document.name),
         "document_directory": _bytes(document.directory),
+        "document_script": values.storable(document.script),
     }
 
 
 def document(row: values.Row) -> Document:
-    """The document of a row of name, directory and content."""
-    name, directory, content = row
-    return Document(name=_text(name), directory=_text(directory), content=content)
+    """The document of a row of name, directory, script and content."""
+    name, directory, script, content = row
+    return Document(name=_text(name), directory=_text(directory), script=script, content=content)
 
 
 def _bytes(text: str) -> bytes:

@@ -280,9 +280,9 @@ class ScriptStoreContract:
     async def test_a_name_that_is_no_digest_is_refused(
         self, store: ScriptStore, tmp_path: Path, name: str
     ) -> None:
-        with pytest.raises(UserError, match="expected the SHA-1"):
+        with pytest.raises(UserError, match="expected the SHA-256"):
             await store.put(name, an_archive(a_file()).parts())
-        with pytest.raises(UserError, match="expected the SHA-1"):
+        with pytest.raises(UserError, match="expected the SHA-256"):
             await store.unpack(name, str(tmp_path))
 
         assert not await store.has(name)

@@ -5,11 +5,11 @@
 INSERT INTO run (id, state, version, benchmark, engine, descriptor_sha, submitter, labels, family,
     submitted_at, state_since, deadline, started_at, ended_at, cancel_requested_at,
     lease_worker, lease_ends, outcome, priority, cpus, memory_bytes, gpus, exclusive, concurrency,
-    submission_key, events, document_name, document_directory)
+    submission_key, events, document_name, document_directory, document_script)
 VALUES (:id, :state, :version, :benchmark, :engine, :descriptor_sha, :submitter, :labels, :family,
     :submitted_at, :state_since, :deadline, :started_at, :ended_at, :cancel_requested_at,
     :lease_worker, :lease_ends, :outcome, :priority, :cpus, :memory_bytes, :gpus, :exclusive,
-    :concurrency, :submission_key, 1, :document_name, :document_directory);
+    :concurrency, :submission_key, 1, :document_name, :document_directory, :document_script);
 
 -- name: add_plan
 -- The plan of a new run.

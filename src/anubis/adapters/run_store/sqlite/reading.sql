@@ -107,7 +107,7 @@ WHERE run = (SELECT key FROM run WHERE id = :id) AND number > :after ORDER BY nu
 
 -- name: document
 -- The exact bytes a run was submitted with.
-SELECT document_name, document_directory, content
+SELECT document_name, document_directory, document_script, content
 FROM run JOIN document ON document.sha = run.descriptor_sha WHERE run.id = :id;
 
 -- name: plan

@@ -4,10 +4,10 @@
 -- A new schedule; its first event is stored with it.
 INSERT INTO schedule (id, version, benchmark, cron, time_zone, overlap, catch_up, engine, priority,
     descriptor_sha, submitter, created_at, paused_at, next_at, last_at, last_run, last_note, fired,
-    events, document_name, document_directory, submission_key)
+    events, document_name, document_directory, document_script, submission_key)
 VALUES (:id, :version, :benchmark, :cron, :time_zone, :overlap, :catch_up, :engine, :priority,
     :descriptor_sha, :submitter, :created_at, :paused_at, :next_at, :last_at, :last_run, :last_note,
-    :fired, 1, :document_name, :document_directory, :submission_key);
+    :fired, 1, :document_name, :document_directory, :document_script, :submission_key);
 
 -- name: replace_schedule
 -- All of a schedule but its id and its document.

@@ -95,6 +95,11 @@ def document(connection: sqlite3.Connection, schedule_id: ScheduleId) -> Documen
     return documents.document(found)
 
 
+def scripts(connection: sqlite3.Connection) -> frozenset[str]:
+    """The archives of code that schedules need."""
+    return frozenset(name for (name,) in connection.execute(_SQL["scripts"]))
+
+
 def events(
     connection: sqlite3.Connection, schedule_id: ScheduleId, after: int, limit: int
 ) -> tuple[ScheduleEvent, ...]:

@@ -53,8 +53,13 @@ SELECT min(next_at) FROM schedule INDEXED BY schedule_due WHERE next_at IS NOT N
 
 -- name: schedule_document
 -- The exact bytes a schedule was submitted with.
-SELECT document_name, document_directory, content
+SELECT document_name, document_directory, document_script, content
 FROM schedule JOIN document ON document.sha = schedule.descriptor_sha WHERE schedule.id = :id;
+
+-- name: scripts
+-- The archives of code that schedules need for their firings.
+SELECT DISTINCT document_script FROM schedule INDEXED BY schedule_by_script
+WHERE document_script <> '';
 
 -- name: schedule_events
 -- Events of a schedule after a number, in order.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from anubis.adapters.schedule_store import rules
@@ -51,6 +51,10 @@ class SqliteScheduleStore:
     async def document(self, schedule_id: ScheduleId) -> Document:
         """See the port."""
         return self._database.read(reading.document, schedule_id)
+
+    async def scripts(self) -> Collection[str]:
+        """See the port."""
+        return self._database.read(reading.scripts)
 
     async def due(self, now: datetime, *, limit: int) -> Sequence[Schedule]:
         """See the port."""
