@@ -1,0 +1,85 @@
+"""Which real parts a test needs that a machine may not have: Docker, OpenMPI, sshd.
+
+A part that is missing skips the test at home, with a reason, and fails it in a pipeline, where it
+would otherwise go unnoticed that nothing is tested any more.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+from tests import docker_images
+
+DEBIAN_PYTHON = "/usr/bin/python3"
+"""The interpreter that Debian's packages belong to; the one in PATH is often another."""
+
+
+def need(condition: object, what: str) -> None:
+    """Skip at home what cannot be had, and fail where everything must be there."""
+    if condition:
+        return
+    if os.environ.get("CI") or os.environ.get("ANUBIS_CI"):
+        pytest.fail(what)
+    pytest.skip(what)
+
+
+def need_docker() -> None:
+    """A Docker engine that answers, and what is needed to talk to it."""
+    need(importlib.util.find_spec("aiodocker"), "aiodocker is not installed: anubis[docker]")
+    trouble = _trouble_with_docker()
+    need(not trouble, f"no Docker engine: {trouble}")
+
+
+def need_mpi() -> None:
+    """OpenMPI on this machine, with Python's binding to it."""
+    need(shutil.which("mpirun"), "mpirun is not installed (Debian package openmpi-bin)")
+    trouble = _trouble_with_mpi4py()
+    need(not trouble, f"{DEBIAN_PYTHON} has no mpi4py (Debian package python3-mpi4py): {trouble}")
+
+
+def busybox() -> str:
+    """The name of an image of 2 MB with a shell."""
+    return _image(docker_images.BUSYBOX)
+
+
+def python_mpi() -> str:
+    """The name of an image with Python, mpi4py, OpenMPI and an ssh server."""
+    return _image(docker_images.PYTHON_MPI)
+
+
+def _image(recipe: docker_images.Recipe) -> str:
+    need_docker()
+    name, trouble = _made(recipe)
+    need(name, f"the image {recipe.name} cannot be made: {trouble}")
+    return name
+
+
+@functools.cache  # also of a failure: making it again for each test would take hours
+def _made(recipe: docker_images.Recipe) -> tuple[str, str]:
+    try:
+        return docker_images.image(recipe), ""
+    except docker_images.Unavailable as error:
+        return "", str(error)
+
+
+@functools.cache
+def _trouble_with_docker() -> str:
+    try:
+        docker_images.docker("version", "--format", "{{.Server.Version}}")
+    except docker_images.Unavailable as error:
+        return str(error)
+    return ""
+
+
+@functools.cache
+def _trouble_with_mpi4py() -> str:
+    if not pathlib.Path(DEBIAN_PYTHON).exists():
+        return "there is no such interpreter"
+    words = [DEBIAN_PYTHON, "-c", "import mpi4py"]
+    return subprocess.run(words, capture_output=True, text=True).stderr.strip()[-200:]
