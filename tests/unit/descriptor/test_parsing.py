@@ -106,6 +106,7 @@ def test_the_values_of_every_notation_are_normalised() -> None:
         fetching=timedelta(minutes=1),
         queued=timedelta(hours=36),
         starting=timedelta(seconds=1.5),
+        readiness=timedelta(seconds=90),
         running=timedelta(hours=2),
         finishing=timedelta(minutes=15),
         grace=timedelta(0),
@@ -115,6 +116,11 @@ def test_the_values_of_every_notation_are_normalised() -> None:
     hardware = descriptor.hardware
     asked = (hardware.cpus, hardware.memory_bytes, hardware.gpus, hardware.exclusive)
     assert asked == (2.5, 4 * 2**30, 1, True)
+    served = descriptor.server.hardware
+    assert (served.cpus, served.memory_bytes, served.gpus) == (1.0, 2**30, 2)
+    assert dict(descriptor.env.ulimits) == {"memlock": -1, "nofile": 65536}
+    assert dict(descriptor.server.env.ulimits) == {"core": 0}
+    assert [source.unpack for source in descriptor.data.sources] == [True]
     assert descriptor.info.priority == -5
     assert descriptor.custom_params.hyper_params["layers"] == ({"width": 10}, {"width": 20})
 

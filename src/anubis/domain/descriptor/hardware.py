@@ -34,13 +34,16 @@ class ServerHardware:
     instance_type: str = ""  #: empty: whatever the engine has
     aws_zone_id: str = ""
     availability_zone: str = ""  #: wins over ``aws_zone_id``
+    cpus: float | None = None  #: that must be free, beside those of the client
+    memory_bytes: int | None = None  #: that must be free, beside that of the client
+    gpus: int = 0
     cpu_affinity: tuple[int, ...] = ()  #: sorted, without repeats; empty: all CPUs
     niceness: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Hardware:
-    """Where the benchmark itself runs."""
+    """Where the benchmark itself runs. What it asks for is for each machine."""
 
     instance_type: str = ""  #: empty: whatever the engine has
     strategy: Strategy = Strategy.SINGLE_NODE

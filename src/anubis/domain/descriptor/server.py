@@ -7,7 +7,7 @@ import enum
 from collections.abc import Mapping
 
 from anubis.domain.descriptor.hardware import ServerHardware
-from anubis.domain.descriptor.workload import Output, Source, no_variables
+from anubis.domain.descriptor.workload import Output, Source, no_ulimits, no_variables
 
 
 class ProbeScheme(enum.StrEnum):
@@ -41,6 +41,7 @@ class ServerEnvironment:
     docker_image: str = ""
     privileged: bool = False
     extended_shm: bool = True
+    ulimits: Mapping[str, int] = dataclasses.field(default_factory=no_ulimits)  #: -1: no limit
     vars: Mapping[str, str] = dataclasses.field(default_factory=no_variables)
     readiness_probe: Probe | None = None
     liveness_probe: Probe | None = None

@@ -13,6 +13,11 @@ def no_variables() -> Mapping[str, str]:
     return MappingProxyType({})
 
 
+def no_ulimits() -> Mapping[str, int]:
+    """The same for numbers."""
+    return MappingProxyType({})
+
+
 class Framework(enum.StrEnum):
     """The machine-learning framework: a dimension of the benchmark, needed by SageMaker only."""
 
@@ -34,6 +39,7 @@ class Environment:
     docker_image: str = ""  #: empty: none, which only engines without images can do
     privileged: bool = False
     extended_shm: bool = True
+    ulimits: Mapping[str, int] = dataclasses.field(default_factory=no_ulimits)  #: -1: no limit
     vars: Mapping[str, str] = dataclasses.field(default_factory=no_variables)
 
 
@@ -62,6 +68,7 @@ class Source:
     src: str
     path: str
     md5: str = ""  #: hex digits, or ``algorithm:hex``; empty: unknown
+    unpack: bool = False  #: whether it is an archive whose content is wanted
     id: str = ""
 
 

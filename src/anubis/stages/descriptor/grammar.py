@@ -25,6 +25,7 @@ from anubis.stages.descriptor.notations import (
     PROCESSES,
     SCHEDULE,
     SIZE,
+    ULIMIT_NAME,
     VARIABLE_NAME,
 )
 from anubis.stages.descriptor.patterns import PATTERN
@@ -41,6 +42,9 @@ MOST_AT_ONCE: Final = 10_000
 _PORT: Final = integer(1, 65535)
 _LABELS: Final = MapOf(key=LABEL_NAME, value=LABEL_VALUE, expected="a table of texts")
 _VARIABLES: Final = MapOf(key=VARIABLE_NAME, value=TEXT, expected="a table of texts")
+_ULIMITS: Final = MapOf(
+    key=ULIMIT_NAME, value=integer(-1, 2**63 - 1), expected="a table of whole numbers"
+)
 
 _INFO: Final = Table(
     make=model.Info,
@@ -107,12 +111,12 @@ _DEMAND: Final = (
     Key(
         name="cpus",
         kind=CPU_COUNT,
-        meaning="CPUs that must be free before the run starts.",
+        meaning="CPUs that must be free before the run starts; a container gets no more.",
     ),
     Key(
         name="memory",
         kind=SIZE,
-        meaning="Memory that must be free before the run starts.",
+        meaning="Memory that must be free before the run starts; a container gets no more.",
         into="memory_bytes",
     ),
     Key(
@@ -120,11 +124,11 @@ _DEMAND: Final = (
         kind=integer(0, MOST_GPUS),
         meaning="GPUs that the run gets; no other run has them meanwhile.",
     ),
-    Key(
-        name="exclusive",
-        kind=BOOLEAN,
-        meaning="Whether nothing else may run meanwhile; true if the engine has a single slot.",
-    ),
+)
+_EXCLUSIVE: Final = Key(
+    name="exclusive",
+    kind=BOOLEAN,
+    meaning="Whether nothing else may run meanwhile; true if the engine has a single slot.",
 )
 
 _DISTRIBUTED: Final = Table(
@@ -150,6 +154,7 @@ _HARDWARE: Final = Table(
         ),
         *_ZONES,
         *_DEMAND,
+        _EXCLUSIVE,
         *_SHARE,
         Key(
             name="distributed",
@@ -170,6 +175,11 @@ _SURROUNDINGS: Final = (
         name="extended_shm",
         kind=BOOLEAN,
         meaning="Whether the container gets more than 64 MB of shared memory.",
+    ),
+    Key(
+        name="ulimits",
+        kind=_ULIMITS,
+        meaning="Limits of the container's processes, such as memlock; -1 is no limit.",
     ),
     Key(name="vars", kind=_VARIABLES, meaning="Environment variables of the program."),
 )
@@ -233,7 +243,16 @@ _SOURCE: Final = Table(
             kind=CHECKSUM,
             meaning="Checksum of the content, which lets it be reused; empty if unknown.",
         ),
-        Key(name="id", kind=TEXT, meaning="Name of the SageMaker channel."),
+        Key(
+            name="unpack",
+            kind=BOOLEAN,
+            meaning="Whether it is an archive whose content the program wants.",
+        ),
+        Key(
+            name="id",
+            kind=TEXT,
+            meaning="Name of it: in ANUBIS_DATA_<ID>, and of the SageMaker channel.",
+        ),
     ),
 )
 _SOURCES: Final = ListOf(item=_SOURCE, expected="a list of sources")
@@ -278,7 +297,9 @@ _OUTPUT: Final = Table(
     ),
 )
 
-_SERVER_HARDWARE: Final = Table(make=model.ServerHardware, keys=(_INSTANCE_TYPE, *_ZONES, *_SHARE))
+_SERVER_HARDWARE: Final = Table(
+    make=model.ServerHardware, keys=(_INSTANCE_TYPE, *_ZONES, *_DEMAND, *_SHARE)
+)
 
 _PROBE: Final = ProbeKind(
     table=Table(
@@ -393,6 +414,11 @@ _LIMITS: Final = Table(
         Key(name="fetching", kind=DURATION, meaning="How long fetching data may take."),
         Key(name="queued", kind=DURATION, meaning="How long to wait for room on the engine."),
         Key(name="starting", kind=DURATION, meaning="How long the engine may take to start."),
+        Key(
+            name="readiness",
+            kind=DURATION,
+            meaning="How long a server may take until it is ready.",
+        ),
         Key(name="running", kind=DURATION, meaning="How long the program may run."),
         Key(name="finishing", kind=DURATION, meaning="How long storing the results may take."),
         Key(

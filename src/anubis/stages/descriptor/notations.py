@@ -223,6 +223,27 @@ VARIABLE_NAME: Final = Scalar(
 )
 
 
+ULIMITS: Final = (
+    *("core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice", "nofile"),
+    *("nproc", "rss", "rtprio", "rttime", "sigpending", "stack"),
+)
+"""The limits that containers know, as Docker spells them."""
+
+
+def _ulimit_name(value: object, _place: Place) -> str:
+    text = as_text(value)
+    if text not in ULIMITS:
+        raise Unacceptable(hint=wording.did_you_mean(text, ULIMITS))
+    return text
+
+
+ULIMIT_NAME: Final = Scalar(
+    expected=f"one of {wording.listed(ULIMITS)}",
+    convert=_ulimit_name,
+    schema={"enum": list(ULIMITS)},
+)
+
+
 def _checksum(value: object, place: Place) -> str:
     text = as_text(value).strip()
     if not re.fullmatch(_CHECKSUM[1:-1], text):
