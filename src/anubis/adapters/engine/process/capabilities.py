@@ -6,7 +6,7 @@ from anubis.ports.engine import Capabilities
 
 PROCESS = Capabilities(
     name="process",
-    strategies=frozenset({"single_node"}),
+    strategies=frozenset({"single_node", "inference", "horovod", "mxnet_parameter_server"}),
     needs_image=False,
     honours_affinity=True,
 )

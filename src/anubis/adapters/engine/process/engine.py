@@ -1,7 +1,8 @@
 """The process engine: units are processes of this machine, guarded by shims that outlive us.
 
-All that is known about a run is in its directory. This class writes the specification, asks the
-zygote for a shim, and reads along; whatever it holds in memory only makes that faster.
+All that is known about a unit is in its directory. This class writes the specification, asks the
+zygote for a shim, and reads along; whatever it holds in memory only makes that faster. Its keys are
+the names of directories, which are those of runs where a run has but one unit.
 """
 
 from __future__ import annotations
@@ -16,12 +17,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from anubis.adapters.engine.process import following, removing, specifying, watching
+from anubis.adapters.engine import probing
+from anubis.adapters.engine.process import (
+    addressing,
+    directories,
+    following,
+    removing,
+    specifying,
+    watching,
+)
 from anubis.adapters.engine.process.capabilities import PROCESS
 from anubis.adapters.engine.process.fingerprinting import Fingerprinter
 from anubis.adapters.engine.process.gpus import GpuBook, Gpus
 from anubis.adapters.engine.process.guardian import files, recovery
 from anubis.adapters.engine.process.link import ZygoteLink
+from anubis.domain import blanks
 from anubis.domain.dataset import Report
 from anubis.domain.document import Fingerprint
 from anubis.domain.errors import EngineUnavailable, NotPossible
@@ -51,10 +61,12 @@ class ProcessEngine:
         # By its real name: a home reached through a link is the same home, with the same runs.
         self._directory = directory.resolve()
         self._link = ZygoteLink(self._directory, revive, self._note_end)
-        self._ends: dict[RunId, asyncio.Event] = {}
-        self._held: dict[RunId, watching.Pipes] = {}
+        self._places = directories.Directories(self._directory)
+        self._ports = addressing.PortBook(self._places)
+        self._ends: dict[str, asyncio.Event] = {}
+        self._held: dict[str, watching.Pipes] = {}
         self._gpus = Gpus()
-        self._books: dict[RunId, GpuBook] = {}
+        self._books: dict[str, GpuBook] = {}
         self._fingerprinter = Fingerprinter(self._directory.parent / "cache", self._gpus)
         self.capabilities = PROCESS
 
@@ -74,8 +86,8 @@ class ProcessEngine:
     async def close(self, *, says_goodbye: bool = True) -> None:
         """Leave; runs in flight go on, and are found again by the next engine."""
         await self._link.close(says_goodbye=says_goodbye)
-        for run_id in list(self._held):
-            self._let_go(run_id)
+        for name in list(self._held):
+            self._let_go(name)
 
     def rouse(self) -> None:
         """Start the zygote before the first run needs it, for it starts us again if we are killed.
@@ -89,53 +101,70 @@ class ProcessEngine:
         """See the port. Programs of this machine are here already."""
 
     async def start(self, run_id: RunId, plan: Plan, unit: str = SOLE) -> None:
-        """See the port. A run is started once because only one journal can be created."""
-        directory = self._run_directory(run_id)
+        """See the port. A unit is started once because only one journal can be created."""
+        directory = self._places.unit(run_id, unit)
         if files.was_started(str(directory)):
             return
         try:
-            specifying.write_spec(directory, run_id, plan)
-            self._hold(run_id)
+            meanings = await self._meanings(run_id, plan)
+            specifying.write_spec(directory, run_id, plan, unit, meanings)
+            self._hold(directory)
         except OSError as error:
             raise EngineUnavailable(f"{directory} cannot be used: {error.strerror}") from error
-        await self._link.start(run_id)
+        await self._link.start(directory.name)
+
+    async def _meanings(self, run_id: RunId, plan: Plan) -> dict[str, str]:
+        """What the blanks are that a plan leaves to its engine: all units are on this machine."""
+        meanings = {blanks.name(blanks.host(unit.name)): addressing.HOST for unit in plan.units}
+        if any(unit.ports for unit in plan.units):
+            ports = await asyncio.to_thread(self._ports.allot, run_id, plan)
+            meanings.update({name: str(number) for name, number in ports.items()})
+        return meanings
 
     async def observe(self, run_id: RunId, unit: str = SOLE) -> AsyncIterator[Observation]:
         """See the port."""
-        directory = self._run_directory(run_id)
-        known = self._unit_of(directory)
-        if known is None:
-            yield watching.lost(unit, "the run was never started on this machine")
+        directory = self._places.unit(run_id, unit)
+        if not directories.is_used(directory):
+            yield watching.lost(unit, f"{_what(unit)} was never started on this machine")
             return
         if not files.has_ended(str(directory)):
-            self._hold(run_id)
+            self._hold(directory)
         follower = following.Follower(directory, unit)
-        watch = watching.Watch(directory, unit, lambda: self._link.serves(run_id))
+        watch = watching.Watch(directory, unit, lambda: self._link.serves(directory.name))
         try:
             while True:
-                end = self._ends.setdefault(run_id, asyncio.Event())
+                end = self._ends.setdefault(directory.name, asyncio.Event())
                 ended = await watch.ended()  # first, so that the last turn sees everything
                 async for observation in _read(follower, follower.turn()):
                     watch.note_news()
-                    yield await self._with_gpus(run_id, observation)
+                    yield await self._with_gpus(directory, observation)
                 if ended is not None:
                     break
                 await watch.wait(end)
             async for observation in _read(follower, follower.rest(ended)):
                 yield observation
-            self._let_go(run_id)
+            self._let_go(directory.name)
         finally:
             follower.close()
 
     async def started(self, run_id: RunId) -> frozenset[str]:
-        """See the port."""
-        unit = self._unit_of(self._run_directory(run_id))
-        return frozenset() if unit is None else frozenset({unit})
+        """See the port. One whose shim was never asked for was not started, though specified."""
+        places = self._places.of(run_id)
+        return frozenset(
+            files.owner(place.name)[1]
+            for place in places
+            if files.was_started(str(place)) or self._link.serves(place.name)
+        )
 
-    async def probe(self, run_id: RunId, plan: Plan, unit: str) -> AsyncIterator[Condition]:
+    def probe(self, run_id: RunId, plan: Plan, unit: str) -> AsyncIterator[Condition]:
         """See the port."""
-        raise NotPossible("the process engine runs plans of one unit")
-        yield  # type: ignore[unreachable] # makes it a generator
+        ports = self._ports.known(run_id)
+
+        def address(number: int) -> tuple[str, int]:
+            blank = blanks.name(blanks.port(unit, number))
+            return addressing.HOST, ports.get(blank, number)
+
+        return probing.conditions(plan.unit(unit), address)
 
     async def stop(
         self,
@@ -146,8 +175,14 @@ class ProcessEngine:
         units: Collection[str] | None = None,
     ) -> None:
         """See the port. The request is a file, so that a shim not yet awake will find it."""
-        directory = self._run_directory(run_id)
-        if not directory.is_dir() or files.has_ended(str(directory)):
+        for directory in self._places.of(run_id):
+            is_meant = units is None or files.owner(directory.name)[1] in units
+            if is_meant and directories.is_used(directory):
+                self._ask_to_end(directory, grace, cause)
+
+    @staticmethod
+    def _ask_to_end(directory: Path, grace: timedelta, cause: EndCause) -> None:
+        if files.has_ended(str(directory)):
             return
         try:
             specifying.write_stop(directory, grace, cause)
@@ -157,68 +192,59 @@ class ProcessEngine:
             raise EngineUnavailable(f"the request to stop cannot be written: {error}") from error
 
     async def remove(self, run_id: RunId) -> None:
-        """See the port. Raises NotPossible while the run goes on."""
-        directory = self._run_directory(run_id)
-        if not directory.is_dir():
-            return
-        if not files.has_ended(str(directory)):
-            if watching.is_guarded(directory):
-                raise NotPossible(f"run {run_id} still goes on; stop it first")
-            await asyncio.to_thread(_recover, str(directory))
-        self._let_go(run_id)
-        await asyncio.to_thread(removing.delete, directory)
+        """See the port. Raises NotPossible while a unit goes on."""
+        places = self._places.of(run_id)
+        pending = [
+            place
+            for place in places
+            if not files.has_ended(str(place)) and directories.is_used(place)
+        ]
+        if any(watching.is_guarded(place) for place in pending):
+            raise NotPossible(f"run {run_id} still goes on; stop it first")
+        for place in pending:
+            await asyncio.to_thread(_recover, str(place))
+        for place in places:
+            self._let_go(place.name)
+            await asyncio.to_thread(removing.delete, place)
 
     async def leftovers(self) -> Sequence[RunId]:
         """See the port."""
-        if not self._directory.is_dir():
-            return ()
-        return tuple(sorted(RunId(e.name) for e in self._directory.iterdir() if e.is_dir()))
+        return self._places.runs()
 
     async def fingerprint(self, plan: Plan) -> Fingerprint:
         """See the port."""
         return await self._fingerprinter.take(plan)
 
-    def _run_directory(self, run_id: RunId) -> Path:
-        if not run_id or "/" in run_id or not run_id.isprintable() or run_id.startswith("."):
-            raise NotPossible(f"{run_id!r} cannot be the name of a run")
-        return self._directory / run_id
-
-    async def _with_gpus(self, run_id: RunId, observation: Observation) -> Observation:
+    async def _with_gpus(self, directory: Path, observation: Observation) -> Observation:
         """Complete a resource reading by what the GPUs did, when there are any."""
         if not isinstance(observation, ResourceReading) or not self._gpus.may_exist:
             return observation
-        book = self._books.get(run_id)
+        book = self._books.get(directory.name)
         if book is None:
-            book = GpuBook(self._run_directory(run_id), self._gpus)
-            self._books[run_id] = book
+            book = self._books[directory.name] = GpuBook(directory, self._gpus)
         values = await asyncio.to_thread(book.values_for, observation)
         return dataclasses.replace(observation, gpus=values)
 
-    def _note_end(self, run_id: RunId) -> None:
-        """The zygote saw a run ending, or died and sees nothing any more."""
-        if end := self._ends.pop(run_id, None):
+    def _note_end(self, name: str) -> None:
+        """The zygote saw a unit ending, or died and sees nothing any more."""
+        if end := self._ends.pop(name, None):
             end.set()
-        if files.has_ended(str(self._run_directory(run_id))):
-            self._let_go(run_id)
+        if files.has_ended(str(self._directory / name)):
+            self._let_go(name)
 
-    def _hold(self, run_id: RunId) -> None:
-        if run_id not in self._held:
-            self._held[run_id] = watching.Pipes(self._run_directory(run_id))
+    def _hold(self, directory: Path) -> None:
+        if directory.name not in self._held:
+            self._held[directory.name] = watching.Pipes(directory)
 
-    def _let_go(self, run_id: RunId) -> None:
-        self._ends.pop(run_id, None)
-        self._books.pop(run_id, None)
-        if pipes := self._held.pop(run_id, None):
+    def _let_go(self, name: str) -> None:
+        self._ends.pop(name, None)
+        self._books.pop(name, None)
+        if pipes := self._held.pop(name, None):
             pipes.close()
 
-    @staticmethod
-    def _unit_of(directory: Path) -> str | None:
-        """Who runs there, None if nobody ever did. A restarted machine has forgotten the name."""
-        spec = files.read_json(files.live(str(directory)), files.SPEC)
-        status = files.read_json(str(directory), files.STATUS)
-        if known := spec or status:
-            return str(known["unit"])
-        return "benchmark" if files.was_started(str(directory)) else None
+
+def _what(unit: str) -> str:
+    return "the run" if unit == SOLE else f"unit {unit} of the run"
 
 
 def _recover(directory: str) -> None:

@@ -20,7 +20,6 @@ from pathlib import Path
 
 import anubis
 from anubis.domain.errors import EngineUnavailable
-from anubis.domain.run import RunId
 
 ANSWER_SECONDS = 30.0
 """A fork takes a millisecond; a machine that needs half a minute is not available."""
@@ -34,10 +33,13 @@ _BOOTSTRAP = (
 
 
 class ZygoteLink:
-    """Ask for shims. ``on_end`` is called with each run that the zygote saw ending."""
+    """Ask for shims, by the names of units' directories.
+
+    ``on_end`` is called with each that the zygote saw ending.
+    """
 
     def __init__(
-        self, directory: Path, revive: tuple[str, ...] | None, on_end: Callable[[RunId], None]
+        self, directory: Path, revive: tuple[str, ...] | None, on_end: Callable[[str], None]
     ) -> None:
         self._directory = directory
         self._log = directory.parent / "guardian.log"  #: tracebacks of zygotes and shims
@@ -48,7 +50,7 @@ class ZygoteLink:
         self._dead: list[int] = []  #: zygotes to be reaped
         self._input = b""
         self._answers: dict[str, asyncio.Future[str]] = {}
-        self._serves: set[RunId] = set()
+        self._serves: set[str] = set()
         # What programs get: a service raises its own limit for its connections later.
         self._most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
 
@@ -57,18 +59,18 @@ class ZygoteLink:
         """The zygote's process id; 0 when there is none."""
         return self._process
 
-    def serves(self, run_id: RunId) -> bool:
-        """Whether the living zygote will tell us the end of this run."""
-        return run_id in self._serves or run_id in self._answers
+    def serves(self, name: str) -> bool:
+        """Whether the living zygote will tell us the end of this unit."""
+        return name in self._serves or name in self._answers
 
-    async def start(self, run_id: RunId) -> None:
-        """Have a shim forked for this run.
+    async def start(self, name: str) -> None:
+        """Have a shim forked for this unit.
 
         Raises EngineUnavailable if the zygote refused, or could not be reached twice in a row.
         """
         for attempt in (1, 2):
             try:
-                answer = await self._ask(run_id)
+                answer = await self._ask(name)
                 break
             except OSError as error:
                 if attempt == 2:
@@ -81,19 +83,19 @@ class ZygoteLink:
         """Have a zygote now. Raises OSError if none can be started."""
         self._connected()
 
-    async def _ask(self, run_id: RunId) -> str:
+    async def _ask(self, name: str) -> str:
         """Empty when the shim was forked, else why not. Raises OSError when the zygote is gone."""
         line = self._connected()
         loop = asyncio.get_running_loop()
-        answer = self._answers.get(run_id)
+        answer = self._answers.get(name)
         if answer is None:
-            answer = self._answers[run_id] = loop.create_future()
-            await self._send(line, f"start {run_id}\n")
+            answer = self._answers[name] = loop.create_future()
+            await self._send(line, f"start {name}\n")
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await asyncio.shield(answer)
         except TimeoutError:
-            self._answers.pop(run_id, None)
+            self._answers.pop(name, None)
             raise
 
     async def _send(self, line: socket.socket, message: str) -> None:
@@ -144,14 +146,13 @@ class ZygoteLink:
             self._lose()
 
     def _obey(self, word: str, name: str, why: str = "") -> None:
-        run_id = RunId(name)
         if word == "ended":
-            self._serves.discard(run_id)
-            self._on_end(run_id)
+            self._serves.discard(name)
+            self._on_end(name)
             return
         if word == "forked":
-            self._serves.add(run_id)
-        answer = self._answers.pop(run_id, None)
+            self._serves.add(name)
+        answer = self._answers.pop(name, None)
         if answer is not None and not answer.done():
             answer.set_result(why)
 
@@ -165,8 +166,8 @@ class ZygoteLink:
                 answer.set_exception(ConnectionResetError("the zygote died"))
                 answer.exception()  # nobody may be waiting any more
         served, self._serves = self._serves, set()
-        for run_id in served:
-            self._on_end(run_id)
+        for name in served:
+            self._on_end(name)
 
     def _bury(self) -> None:
         """Reap our dead zygotes; the last one may still be dying, and is tried again later."""

@@ -5,29 +5,27 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
 from anubis.adapters.engine.process.guardian import files
-from anubis.domain.errors import NotPossible
 from anubis.domain.observation import EndCause
-from anubis.domain.plan import Plan, Unit
+from anubis.domain.plan import Plan, Unit, filled_unit
 from anubis.domain.run import RunId
 
 EMIT_WAIT_SECONDS = 60
 """What the original gave every program; ours never has to wait, the FIFO is there first."""
 
 
-def only_unit(plan: Plan) -> Unit:
-    """The unit of a plan that has one. Raises NotPossible for any other."""
-    if len(plan.units) != 1:
-        raise NotPossible("the process engine runs plans of one unit")
-    return plan.units[0]
+def write_spec(
+    directory: Path, run_id: RunId, plan: Plan, name: str, meanings: Mapping[str, str]
+) -> None:
+    """Make the unit's directory with everything a shim needs. Safe to repeat.
 
-
-def write_spec(directory: Path, run_id: RunId, plan: Plan) -> None:
-    """Make the run's directory with everything a shim needs. Safe to repeat."""
-    unit = only_unit(plan)
+    ``meanings`` is what the blanks of its command and environment stand for.
+    """
+    unit = filled_unit(plan.unit(name), meanings)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     live = files.live(str(directory))
     Path(live).mkdir(mode=0o700, exist_ok=True)
@@ -42,11 +40,22 @@ def write_spec(directory: Path, run_id: RunId, plan: Plan) -> None:
         "directory": unit.directory or str(directory / files.WORK),
         "affinity": list(unit.cpu_affinity),
         "niceness": unit.niceness,
-        "running_seconds": plan.limits.running.total_seconds(),
+        "running_seconds": _longest(plan, name).total_seconds(),
         "grace": plan.limits.grace.total_seconds(),
         "output_bytes": plan.limits.output_bytes,
     }
     files.write_durably(live, files.SPEC, json.dumps(spec).encode(), sync=False)
+
+
+def _longest(plan: Plan, name: str) -> timedelta:
+    """How long a unit may run. One that others wait for begins before the unit that decides, by as
+    much as all the waiting takes, and must be there as long as that one is.
+    """
+    limits = plan.limits
+    if name == plan.deciding:
+        return limits.running
+    waits = len({unit.after for unit in plan.units if unit.after})
+    return limits.running + max(1, waits) * limits.readiness + limits.grace
 
 
 def _environment(live: str, run_id: RunId, unit: Unit) -> dict[str, str]:

@@ -1,6 +1,9 @@
 """The names in a run's directories, and how to write one that must survive a crash.
 
-In the run's own directory, on the disk:
+Each unit has a directory of its own, called ``<run>`` for the unit of a run that needs only one and
+``<run>.<unit>`` for others. To whoever guards them, units are these names, and nothing more.
+
+In that directory, on the disk:
 
 lock         held by the shim while it lives: its identity, free of the reuse of process ids
 journal      when which byte was seen, and resource readings; its existence means "was started"
@@ -27,6 +30,8 @@ import json
 import os
 import stat
 import zlib
+
+SOLE = "benchmark"  #: the unit whose directory bears the name of the run alone; a test keeps it
 
 SPEC, LOCK, JOURNAL, STATUS = "spec.json", "lock", "journal", "status.json"
 CONTROL, STOP, DEFECT, WORK = "control", "stop.json", "defect.json", "work"
@@ -62,6 +67,17 @@ def memory() -> str | None:
     found = os.lstat(folder)
     is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
     return folder if is_ours and not found.st_mode & 0o077 else None
+
+
+def name(run_id: str, unit: str) -> str:
+    """What the directory of a unit is called."""
+    return run_id if unit == SOLE else f"{run_id}.{unit}"
+
+
+def owner(directory: str) -> tuple[str, str]:
+    """The run and the unit that a directory belongs to."""
+    run_id, _, unit = os.path.basename(directory).partition(".")
+    return run_id, unit or SOLE
 
 
 def live(directory: str) -> str:

@@ -4,7 +4,7 @@ Used by the zygote, which adopts a dead shim's processes and still holds its pip
 engine that finds a run whose zygote is gone too. The run's lock lets only one of them at a time.
 """
 # pathlib would cost a zygote 5 ms at its start, and each call ten times its time.
-# ruff: noqa: PTH112, PTH116, PTH119, PTH208
+# ruff: noqa: PTH112, PTH116, PTH208
 
 from __future__ import annotations
 
@@ -51,19 +51,18 @@ def _bury(directory: str, reason: str, also: Finder) -> None:
         book = journal.Journal.create(directory)
     except FileExistsError:
         book = journal.Journal.reopen(directory)
-    run_id = os.path.basename(directory)
+    run_id, unit = files.owner(directory)
     try:
         _save_and_kill(
             list(_open_streams(directory)),
             book,
-            lambda: {*marked(run_id, session), *also()},
+            lambda: {*marked(run_id, session, unit), *also()},
         )
     finally:
         book.close()
-    spec = files.read_json(files.live(directory), files.SPEC) or {}
     defect = files.read_json(files.live(directory), files.DEFECT)
     message = f"{reason}: {defect['message']}" if defect else reason
-    ending.Ending(str(spec.get("unit", "benchmark")), ending.LOST, message).write(directory)
+    ending.Ending(unit, ending.LOST, message).write(directory)
 
 
 def _save_and_kill(streams: list[channels.Channel], book: journal.Journal, find: Finder) -> None:
@@ -164,25 +163,27 @@ def session_of(directory: str) -> Session | None:
     return Session(*started, tree.ticks_at(last))
 
 
-def marked(run_id: str, session: Session | None) -> Iterator[int]:
-    """Living processes of a run, wherever they hang in the tree.
+def marked(run_id: str, session: Session | None, unit: str | None = None) -> Iterator[int]:
+    """Living processes of a run, or of one unit of it, wherever they hang in the tree.
 
-    Known by the variable every program gets, or by its session: that one also holds children
+    Known by the variables every program gets, or by its session: that one also holds children
     that were started with an empty environment.
     """
-    mark = f"ANUBIS_RUN_ID={run_id}".encode()
+    marks = {f"ANUBIS_RUN_ID={run_id}".encode()}
+    if unit is not None:
+        marks.add(f"ANUBIS_UNIT={unit}".encode())
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():
             continue
         process = int(name)
-        is_ours = _carries(process, mark) or (session is not None and session.has(process))
+        is_ours = _carries(process, marks) or (session is not None and session.has(process))
         if is_ours and tree.is_running(process):
             yield process
 
 
-def _carries(process: int, mark: bytes) -> bool:
+def _carries(process: int, marks: set[bytes]) -> bool:
     try:
         with os.fdopen(os.open(f"/proc/{process}/environ", os.O_RDONLY), "rb") as file:
-            return mark in file.read().split(b"\0")
+            return marks.issubset(file.read().split(b"\0"))
     except OSError:  # gone, or not ours
         return False
