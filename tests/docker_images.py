@@ -17,6 +17,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 
@@ -195,6 +196,14 @@ def _call(
     return done
 
 
+def main() -> None:
+    """Make all images, and print their names."""
+    try:
+        for recipe in (BUSYBOX, PYTHON_MPI):
+            print(image(recipe))  # noqa: T201 - the answer of a command
+    except Unavailable as error:
+        sys.exit(str(error))
+
+
 if __name__ == "__main__":
-    for made in (BUSYBOX, PYTHON_MPI):
-        print(image(made))  # noqa: T201 - the answer of a command
+    main()
