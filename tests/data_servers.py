@@ -17,6 +17,7 @@ import subprocess
 import sysconfig
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 
 import httpx
@@ -177,9 +178,11 @@ def ftp_server(
     place: pathlib.Path, *, certificate: pathlib.Path | None = None, without: Sequence[str] = ()
 ) -> Iterator[FtpServer]:
     """A server in a thread. ``without``: commands it does not know, as old servers."""
-    from pyftpdlib.authorizers import DummyAuthorizer
-    from pyftpdlib.handlers import FTPHandler, TLS_FTPHandler
-    from pyftpdlib.servers import ThreadedFTPServer
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # asyncore, gone in Python 3.12
+        from pyftpdlib.authorizers import DummyAuthorizer
+        from pyftpdlib.handlers import FTPHandler, TLS_FTPHandler
+        from pyftpdlib.servers import ThreadedFTPServer
 
     logging.getLogger("pyftpdlib").setLevel(logging.CRITICAL)
     folder, home = place / "public", place / "home"
@@ -188,12 +191,13 @@ def ftp_server(
     rights = DummyAuthorizer()
     rights.add_anonymous(str(folder))
     rights.add_user(KEY, SECRET, str(home))
-    known = {name: fact for name, fact in FTPHandler.proto_cmds.items() if name not in without}
+    kind = TLS_FTPHandler if certificate else FTPHandler
+    known = {name: fact for name, fact in kind.proto_cmds.items() if name not in without}
     fields = {"authorizer": rights, "proto_cmds": known}
     if certificate is not None:
         fields |= {"certfile": str(certificate), "tls_control_required": True}
         fields |= {"tls_data_required": True, "ssl_context": None}
-    handler = type("Handler", (TLS_FTPHandler if certificate else FTPHandler,), fields)
+    handler = type("Handler", (kind,), fields)
     server = ThreadedFTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"timeout": 0.1}, daemon=True)
     thread.start()
@@ -202,3 +206,14 @@ def ftp_server(
     finally:
         server.close_all()
         thread.join()
+
+
+def a_certificate(folder: pathlib.Path) -> pathlib.Path:
+    """Of 127.0.0.1, with its key; the authority is ``authority.pem`` beside it."""
+    import trustme
+
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(folder / "authority.pem")
+    ours = authority.issue_cert("127.0.0.1", "localhost")
+    ours.private_key_and_cert_chain_pem.write_to_path(folder / "server.pem")
+    return folder / "server.pem"

@@ -111,9 +111,9 @@ def shown(uri: str) -> str:
 
 
 def scheme_of(uri: str) -> str:
-    """How the URI is to be read, in lower case; empty if it does not say."""
-    scheme, mark, _ = uri.partition("://")
-    return scheme.lower() if mark else ""
+    """How the URI is to be read, in lower case; empty for a plain path."""
+    found = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):", uri)
+    return found[1].lower() if found else ""
 
 
 def refuse_secrets(uri: str) -> None:
