@@ -18,7 +18,8 @@ _UNKNOWN_MEMORY = 2**62
 @functools.cache
 def capacities(settings: Settings) -> Mapping[str, Capacity]:
     """By engine. Looking for GPUs may take a moment, so this is asked only where it matters."""
-    return {"process": _of_this_machine(settings)}
+    here = _of_this_machine(settings)
+    return {"process": here, "docker": here}
 
 
 def _of_this_machine(settings: Settings) -> Capacity:
@@ -28,4 +29,5 @@ def _of_this_machine(settings: Settings) -> Capacity:
         cpus=settings.cpus or float(len(os.sched_getaffinity(0))),
         memory_bytes=memory,
         gpus=Gpus().count() if settings.gpus is None else settings.gpus,
+        machine="this machine",
     )

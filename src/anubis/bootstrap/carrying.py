@@ -17,11 +17,12 @@ from collections.abc import AsyncIterator
 from anubis.adapters.clock.system import SystemClock
 from anubis.adapters.engine.process.engine import ProcessEngine
 from anubis.adapters.event_bus.pipe import PipeReceiver
-from anubis.bootstrap import capacity, embedded, firing
+from anubis.adapters.ssh_keys import openssh
+from anubis.bootstrap import capacity, datasets, embedded, firing
 from anubis.bootstrap.stores import Stores
 from anubis.domain.run import WorkerId
+from anubis.runtime.bringing import Bringer
 from anubis.runtime.carrying import Workshop
-from anubis.runtime.scripts import Scripts
 from anubis.runtime.supervising import Supervisor, Work
 from anubis.runtime.working import Worker
 from anubis.settings.model import Settings
@@ -78,8 +79,9 @@ async def opened(settings: Settings, stores: Stores) -> AsyncIterator[Carrying]:
             logs=stores.logs,
             series=stores.series,
             clock=SystemClock(),
-            # Below the engine's folders of runs, which go when the engine forgets the run.
-            scripts=Scripts(stores.scripts, settings.runs),
+            bringing=Bringer(
+                settings.places, stores.scripts, datasets.cache(settings), openssh.make
+            ),
         )
         supervisor = await stack.enter_async_context(Supervisor())
         worker = Worker(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 LOWEST_PRIORITY, HIGHEST_PRIORITY = -100, 100
 """Enough steps for every team's ladder, few enough to be written by hand."""
@@ -27,3 +28,11 @@ class Capacity:
     cpus: float
     memory_bytes: int
     gpus: int
+    machine: str = ""
+    """Engines with the same text here share one machine, and all that it has. Empty: of its own."""
+
+
+def place(engine: str, capacities: Mapping[str, Capacity]) -> str:
+    """Where the runs of an engine compete for room: the same text for engines of one machine."""
+    capacity = capacities.get(engine)
+    return (capacity.machine if capacity else "") or engine

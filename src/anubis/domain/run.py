@@ -52,9 +52,9 @@ UNDER_WAY = ACTIVE - BEFORE_START
 _S = RunState
 MOVES: Mapping[RunState, frozenset[RunState]] = MappingProxyType(
     {
-        _S.SUBMITTED: frozenset({_S.FETCHING, _S.CANCELED, _S.ERROR}),
+        _S.SUBMITTED: frozenset({_S.FETCHING, _S.QUEUED, _S.CANCELED, _S.ERROR}),
         _S.FETCHING: frozenset({_S.QUEUED, _S.FAILED, _S.CANCELED, _S.ERROR}),
-        _S.QUEUED: frozenset({_S.STARTING, _S.CANCELED, _S.ERROR}),
+        _S.QUEUED: frozenset({_S.FETCHING, _S.STARTING, _S.CANCELED, _S.ERROR}),
         _S.STARTING: frozenset({_S.RUNNING, _S.FAILED, _S.CANCELED, _S.ERROR}),
         _S.RUNNING: frozenset({_S.FINISHING, _S.ERROR}),
         _S.FINISHING: frozenset(TERMINAL),
@@ -65,7 +65,9 @@ MOVES: Mapping[RunState, frozenset[RunState]] = MappingProxyType(
     },
 )
 """From each state, where a run may go next. RUNNING reaches its end through FINISHING, so that
-output is kept whatever happened; RUNNING to ERROR is for a deadline of our own that passed."""
+output is kept whatever happened; RUNNING to ERROR is for a deadline of our own that passed. A run
+that must fetch something does so when it is its turn, so that no transfer disturbs the measurement
+of another: then it goes from QUEUED to FETCHING and back."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,4 +1,4 @@
-"""How people write amounts of bytes: ``500MB``, ``10GiB``, ``4096``."""
+"""How people write and read amounts of bytes: ``500MB``, ``10GiB``, ``4096``."""
 
 from __future__ import annotations
 
@@ -26,3 +26,14 @@ def read(text: str) -> int | None:
     """The bytes a text stands for; None if it is no size."""
     found = _SIZE.fullmatch(text.strip())
     return int(float(found[1]) * _BYTES[found[2].upper()]) if found else None
+
+
+_SPOKEN: Final = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
+
+
+def spoken(number: int) -> str:
+    """``8 GiB``; three digits, for people."""
+    for unit, length in _SPOKEN:
+        if number >= length:
+            return f"{number / length:.3g} {unit}"
+    return f"{number} byte{'' if number == 1 else 's'}"

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from anubis.domain.demand import Capacity
+from anubis.domain.demand import Capacity, place
 from anubis.domain.run import BEFORE_START, TERMINAL, UNDER_WAY, Run
 from anubis.ports.clock import Clock
 from anubis.ports.run_reader import RunQuery
@@ -63,6 +63,7 @@ class Admission:
         self._store = store
         self._clock = clock
         self._capacities = capacities
+        self._places = {engine: place(engine, capacities) for engine in capacities}
         self._shares = Shares()
         self._rests_until = 0.0
         self._in_vain: tuple[object, float, Admitted] | None = None  # when nothing could start
@@ -82,11 +83,11 @@ class Admission:
 
     def free_slots(self, carried: Iterable[Run]) -> int:
         """How many runs could start at most, on the engine with the most room."""
-        by_engine: dict[str, list[Run]] = {engine: [] for engine in self._capacities}
+        taken: dict[str, list[Run]] = {}
         for run in carried:
-            by_engine.setdefault(run.engine, []).append(run)
+            taken.setdefault(place(run.engine, self._capacities), []).append(run)
         rooms = [
-            room.left(capacity, (run.demand for run in by_engine[engine]))
+            room.left(capacity, (run.demand for run in taken.get(self._places[engine], ())))
             for engine, capacity in self._capacities.items()
         ]
         return max((each.slots for each in rooms if each.is_open), default=0)

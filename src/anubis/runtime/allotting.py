@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from anubis.domain.demand import Capacity
+from anubis.domain.demand import Capacity, place
 from anubis.domain.errors import RunNotFound
 from anubis.domain.event import Event, EventKind, NewEvent
 from anubis.domain.plan import Plan, Unit
@@ -37,7 +37,11 @@ class Allotments:
             return ()
         others = [other for other in under_way if other.demand.gpus and other.id != run.id]
         self._given = {other.id: await self._of(other) for other in others}
-        here = (other.id for other in others if other.engine == run.engine)
+        here = (
+            other.id
+            for other in others
+            if place(other.engine, self._capacities) == place(run.engine, self._capacities)
+        )
         taken = set(itertools.chain.from_iterable(self._given[other] for other in here))
         numbers = (number for number in range(capacity.gpus) if number not in taken)
         self._given[run.id] = tuple(itertools.islice(numbers, run.demand.gpus))
@@ -68,13 +72,27 @@ def noted(events: Sequence[Event]) -> tuple[int, ...]:
 
 
 def equipped(plan: Plan, gpus: Sequence[int]) -> Plan:
-    """The plan, its programs told which GPUs they may use. What the descriptor says wins."""
+    """The plan, each of its units told which GPUs it may use. What the descriptor says wins.
+
+    A unit gets as many as it asks for; where no unit asks for itself, all may use all of them.
+    """
+    if not any(unit.resources.gpus for unit in plan.units):
+        units = tuple(_told(unit, tuple(gpus)) for unit in plan.units)
+    else:
+        left = iter(gpus)
+        units = tuple(
+            _told(unit, tuple(itertools.islice(left, unit.resources.gpus))) for unit in plan.units
+        )
+    return dataclasses.replace(plan, units=units)
+
+
+def _told(unit: Unit, gpus: tuple[int, ...]) -> Unit:
+    resources = dataclasses.replace(unit.resources, gpu_ids=gpus)
+    if unit.image is not None:  # it sees only these, under numbers of its own
+        return dataclasses.replace(unit, resources=resources)
     variables = {
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # CUDA's own order is another one than nvidia-smi's
         "CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus)),
     }
-    return dataclasses.replace(plan, units=tuple(_told(unit, variables) for unit in plan.units))
-
-
-def _told(unit: Unit, variables: Mapping[str, str]) -> Unit:
-    return dataclasses.replace(unit, environment={**variables, **unit.environment})
+    environment = {**variables, **unit.environment}
+    return dataclasses.replace(unit, resources=resources, environment=environment)

@@ -13,18 +13,19 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from anubis.domain import plan as plans
-from anubis.domain.errors import AnubisError, NotPossible, StartFailed, UserError
+from anubis.domain.errors import AnubisError, NotPossible, StartFailed
 from anubis.domain.event import EventKind, NewEvent
 from anubis.domain.observation import EndCause, Observation, UnitEnded, UnitStarted
-from anubis.domain.plan import Limits, Plan
+from anubis.domain.plan import Plan
 from anubis.domain.run import BEFORE_START, Outcome, Run, RunState, WorkerId
 from anubis.ports.clock import Clock
 from anubis.ports.engine import Engine
 from anubis.ports.log_store import LogStore
 from anubis.ports.run_store import Move, RunStore, Step
 from anubis.ports.series_store import SeriesStore
-from anubis.runtime import allotting
-from anubis.runtime.scripts import NoScripts, Scripts
+from anubis.runtime import allotting, bringing, fetching
+from anubis.runtime.bringing import Bringing, NothingBrought
+from anubis.runtime.conducting import Audience, Conducting, Verdict
 from anubis.stages.collection.collecting import Collected, Collector
 from anubis.stages.execution import outcomes
 
@@ -49,7 +50,7 @@ class Workshop:
     logs: LogStore
     series: SeriesStore
     clock: Clock
-    scripts: Scripts | NoScripts = dataclasses.field(default_factory=NoScripts)
+    bringing: Bringing = dataclasses.field(default_factory=NothingBrought)
 
 
 class Carrier:
@@ -61,6 +62,8 @@ class Carrier:
         self._gpus = gpus  #: which it may use, if it has not started yet
         self._plan: Plan | None = None
         self._late_since: float | None = None  #: when a run past its deadline was asked to stop
+        self._fetch: fetching.Fetch | None = None  #: while something is being brought
+        self._conducting: Conducting | None = None  #: while several units run
 
     async def carry(self) -> None:
         """Bring the run to its end. Raises LeaseLost when another worker took it over."""
@@ -69,26 +72,31 @@ class Carrier:
             if self.run.cancel_requested_at is not None:
                 await self.end(Outcome(state=RunState.CANCELED, reason="canceled before it began"))
                 return
-            try:
-                await self._shop.scripts.bring(self.run.id, plan)
-            except UserError as error:  # it names what is not there
-                await self.end(Outcome(state=RunState.ERROR, reason=str(error)))
+            if self._must_bring(plan) and (outcome := await self._bring(plan)) is not None:
+                await self.end(outcome)
                 return
             await self._prepare(plan)
+        placed = self._shop.bringing.placed(self.run.id, plan)
         if self.run.state is RunState.STARTING:
-            await self._engine.start(self.run.id, await self._equipped(plan))
-        await self._follow(plan)
+            placed = await self._equipped(placed)
+        await self._follow(placed)
 
     async def enqueue(self) -> None:
         """Bring the run to QUEUED and give it back: there is no room for it now."""
         plan = await self._load()
         _ = self._engine  # a run whose engine is not here need not wait to hear so
-        moves = self._moves_to(RunState.QUEUED, plan.limits)
+        if self._must_bring(plan):  # when it is its turn
+            moves = [self._waiting(_move(RunState.QUEUED, self._shop.clock.now(), plan))]
+        else:
+            moves = self._moves_to(RunState.QUEUED, plan)
         await self._apply(Step(run_id=self.run.id, moves=moves, release=True))
 
     async def stop(self) -> None:
-        """Ask the engine to stop the run on request. Safe to repeat."""
-        await self._stop(EndCause.CANCELED)
+        """Stop the run on request, or what is being brought for it. Safe to repeat."""
+        if self._fetch is not None:
+            self._fetch.cancel()
+        elif self.run.state not in BEFORE_START:
+            await self._stop(EndCause.CANCELED)
 
     def is_overdue(self, run: Run) -> bool:
         """Whether the run must be ended from outside now, as far as time goes.
@@ -125,6 +133,8 @@ class Carrier:
         await self._abort(outcomes.overdue(self.run.state, limit))
 
     async def _stop(self, cause: EndCause) -> None:
+        if self._conducting is not None:
+            self._conducting.halt(cause)
         plan = await self._load()
         await self._engine.stop(self.run.id, grace=plan.limits.grace, cause=cause)
 
@@ -149,33 +159,56 @@ class Carrier:
 
     async def _load(self) -> Plan:
         if self._plan is None:
-            plan = plans.from_json(await self._shop.store.plan(self.run.id))
-            self._plan = self._shop.scripts.placed(self.run.id, plan)
+            self._plan = plans.from_json(await self._shop.store.plan(self.run.id))
         return self._plan
+
+    def _must_bring(self, plan: Plan) -> bool:
+        """Whether anything may have to be fetched before the run can start."""
+        return bringing.is_needed(plan) or self._engine.capabilities.needs_image
+
+    async def _bring(self, plan: Plan) -> Outcome | None:
+        """Bring what the run needs, in FETCHING; how it ends, if that is not possible."""
+        fetch = fetching.Fetch(self.run.id, plan, self._shop.bringing, self._engine)
+        reporter = fetching.Reporters(self._shop.clock, plan)
+        if self.run.state is not RunState.FETCHING:
+            move = _move(RunState.FETCHING, self._shop.clock.now(), plan)
+            move = dataclasses.replace(move, message="brings what it needs")
+            await self._apply(Step(run_id=self.run.id, moves=[move], notes=reporter.begun()))
+        self._fetch = fetch
+        try:
+            async for notes in fetch.run(reporter):
+                await self._apply(Step(run_id=self.run.id, notes=notes))
+        finally:
+            self._fetch = None
+        return fetch.outcome
 
     async def _prepare(self, plan: Plan) -> None:
         fingerprint = await self._engine.fingerprint(plan)
-        moves = self._moves_to(RunState.STARTING, plan.limits)
+        moves = self._moves_to(RunState.STARTING, plan)
         notes = [allotting.note(self._gpus, self._shop.clock.now())] if self._gpus else []
         step = Step(run_id=self.run.id, moves=moves, notes=notes, fingerprint=fingerprint)
         await self._apply(step)
 
     async def _equipped(self, plan: Plan) -> Plan:
         """The plan with the GPUs that the run was given when it became STARTING."""
-        if not self.run.demand.gpus or self._engine.capabilities.needs_image:
+        if not self.run.demand.gpus:
             return plan
         gpus = allotting.noted(await self._shop.store.events(self.run.id))
         return allotting.equipped(plan, gpus) if gpus else plan
 
-    def _moves_to(self, target: RunState, limits: Limits) -> list[Move]:
+    def _moves_to(self, target: RunState, plan: Plan) -> list[Move]:
         """The steps from the present state to ``target``, all at this moment."""
         now = self._shop.clock.now()
         road = [RunState.SUBMITTED, RunState.FETCHING, RunState.QUEUED, RunState.STARTING]
         ahead = road[road.index(self.run.state) + 1 : road.index(target) + 1]
-        moves = [_move(state, now, limits) for state in ahead]
+        moves = [_move(state, now, plan) for state in ahead]
         if moves and target is RunState.QUEUED:
-            moves[-1] = dataclasses.replace(moves[-1], message="waits for its turn")
+            moves[-1] = self._waiting(moves[-1])
         return moves
+
+    @staticmethod
+    def _waiting(move: Move) -> Move:
+        return dataclasses.replace(move, message="waits for its turn")
 
     async def _follow(self, plan: Plan) -> None:
         """Feed what the engine observes to collection, and move the state with it."""
@@ -185,22 +218,60 @@ class Carrier:
             await shop.logs.writer(run_id),
             await shop.series.writer(run_id),
             json_lines_on_stdout=_emits_on_stdout(plan),
+            tagged=[unit.name for unit in plan.units if unit.tags_ranks],
         )
+        follow = self._follow_one if plan.is_simple else self._follow_all
+        await self._finish(plan, collector, await follow(plan, collector))
+
+    async def _follow_one(self, plan: Plan, collector: Collector) -> Verdict:
+        """The only unit: nothing to conduct."""
+        shop, run_id = self._shop, self.run.id
+        if self.run.state is RunState.STARTING:
+            await self._engine.start(run_id, plan, plan.deciding)
         ended: UnitEnded | None = None
         pulse = _Pulse(shop.clock.monotonic())
-        async for observation in self._engine.observe(run_id):
+        async for observation in self._engine.observe(run_id, plan.deciding):
             await collector.feed(observation)
             await self._note_start(observation, plan)
-            if isinstance(observation, UnitEnded) and observation.unit == plan.deciding:
+            if isinstance(observation, UnitEnded):
                 ended = observation
             if pulse.is_due(shop.clock.monotonic()):
                 await self._show(collector, pulse)
         assert ended is not None, "an engine ends its observations with UnitEnded"
-        await self._finish(plan, collector, ended)
+        return Verdict(ended=ended)
+
+    async def _follow_all(self, plan: Plan, collector: Collector) -> Verdict:
+        """Several units: the conductor says which of them starts when."""
+        shop, run_id = self._shop, self.run.id
+        pulse = _Pulse(shop.clock.monotonic())
+
+        async def observed(observation: Observation) -> None:
+            await collector.feed(observation)
+            await self._note_start(observation, plan)
+
+        async def noted(event: NewEvent) -> None:
+            await self._apply(Step(run_id=run_id, notes=[event]))
+
+        async def breathe() -> None:
+            if pulse.is_due(shop.clock.monotonic()):
+                await self._show(collector, pulse)
+
+        self._conducting = Conducting(self._engine, run_id, plan, shop.clock)
+        try:
+            events = await shop.store.events(run_id)
+            audience = Audience(observed=observed, noted=noted, breathe=breathe)
+            return await self._conducting.run(events, audience)
+        finally:
+            self._conducting = None
 
     async def _note_start(self, observation: Observation, plan: Plan) -> None:
-        if isinstance(observation, UnitStarted) and self.run.state is RunState.STARTING:
-            move = _move(RunState.RUNNING, observation.at, plan.limits)
+        """The run is RUNNING from when the program began that is measured."""
+        if (
+            isinstance(observation, UnitStarted)
+            and observation.unit == plan.deciding
+            and self.run.state is RunState.STARTING
+        ):
+            move = _move(RunState.RUNNING, observation.at, plan)
             await self._apply(Step(run_id=self.run.id, moves=[move]))
 
     async def _show(self, collector: Collector, pulse: _Pulse) -> None:
@@ -210,31 +281,31 @@ class Carrier:
             pulse.revision = collector.revision
             await self._apply(Step(run_id=self.run.id, summaries=collector.live()))
 
-    async def _finish(self, plan: Plan, collector: Collector, ended: UnitEnded) -> None:
+    async def _finish(self, plan: Plan, collector: Collector, verdict: Verdict) -> None:
         """Seal what was collected, then store the outcome with the summaries in one step."""
+        ended = verdict.ended
         finishing: list[Move] = []
         if self.run.state is RunState.STARTING and ended.cause is EndCause.EXITED:
             # It ran, though a crash of the machine took the record of its start.
-            finishing = [_move(RunState.RUNNING, ended.at, plan.limits)]
+            finishing = [_move(RunState.RUNNING, ended.at, plan)]
         if self.run.state is RunState.RUNNING or finishing:
-            finishing.append(self._finishing(ended.at, plan.limits))
+            finishing.append(self._finishing(ended.at, plan))
         if finishing and collector.output_bytes > LARGE_OUTPUT:
             await self._apply(Step(run_id=self.run.id, moves=finishing))
             finishing = []
         collected = await collector.finish()
-        outcome = outcomes.decide(ended, plan, collected.last_lines.get(ended.unit, ()))
         step = Step(
             run_id=self.run.id,
             moves=finishing,
             notes=self._notes(collected, ended),
-            outcome=outcome,
+            outcome=_outcome(verdict, plan, collected),
             summaries=collected.summaries,
         )
         await self._end(step)
 
-    def _finishing(self, ended_at: datetime, limits: Limits) -> Move:
+    def _finishing(self, ended_at: datetime, plan: Plan) -> Move:
         """Since the program ended, whenever that was, the run is FINISHING; we have from now on."""
-        move = _move(RunState.FINISHING, self._shop.clock.now(), limits)
+        move = _move(RunState.FINISHING, self._shop.clock.now(), plan)
         began = self.run.started_at or ended_at
         return dataclasses.replace(move, at=max(ended_at, began))
 
@@ -255,6 +326,8 @@ class Carrier:
         if self.run.engine in self._shop.engines:
             with contextlib.suppress(NotPossible):  # still dying; the worker's sweep comes back
                 await self._engine.remove(self.run.id)
+                if self._plan is None or bringing.is_needed(self._plan):
+                    await self._shop.bringing.remove(self.run.id)
 
     async def _apply(self, step: Step) -> None:
         self.run = await self._shop.store.apply(self._shop.worker, step)
@@ -283,11 +356,20 @@ _MESSAGES = {
 }
 
 
-def _move(to: RunState, at: datetime, limits: Limits) -> Move:
+def _outcome(verdict: Verdict, plan: Plan, collected: Collected) -> Outcome:
+    if verdict.fault is not None:
+        lines = collected.last_lines.get(verdict.fault.unit, ())
+        return outcomes.faulty(verdict.fault, verdict.fault_end, lines)
+    ended = verdict.ended
+    return outcomes.decide(ended, plan, collected.last_lines.get(ended.unit, ()))
+
+
+def _move(to: RunState, at: datetime, plan: Plan) -> Move:
+    limits = plan.limits
     allowed = {
         RunState.FETCHING: limits.fetching,
         RunState.QUEUED: limits.queued,
-        RunState.STARTING: limits.starting,
+        RunState.STARTING: limits.starting + (timedelta() if plan.is_simple else limits.readiness),
         RunState.RUNNING: limits.running + limits.grace + STOP_SLACK,
         RunState.FINISHING: limits.finishing,
     }[to]

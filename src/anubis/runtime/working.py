@@ -17,9 +17,11 @@ import structlog
 from anubis.domain.demand import Capacity
 from anubis.domain.errors import LeaseLost, NotPossible, RunNotFound, TemporaryError
 from anubis.domain.run import BEFORE_START, UNDER_WAY, Run, RunId, RunState
+from anubis.ports.engine import Engine
 from anubis.ports.event_bus import EventBus
 from anubis.runtime.admitting import Admission, Admitted
 from anubis.runtime.allotting import Allotments
+from anubis.runtime.bringing import Bringing
 from anubis.runtime.carrying import Carrier, Workshop
 from anubis.runtime.supervising import Supervisor, Work
 
@@ -216,7 +218,7 @@ class Worker:
         """See to one run in hand: was it canceled, is its time up? Trouble with one is its own."""
         try:
             run = await self._shop.store.get(carrier.run.id)
-            if run.state in UNDER_WAY and run.cancel_requested_at is not None:
+            if run.cancel_requested_at is not None and not run.state.is_terminal:
                 await carrier.stop()
             if carrier.is_overdue(run):
                 task.cancel()
@@ -241,12 +243,17 @@ class Worker:
                 entry[1].cancel()
 
     async def _sweep(self) -> None:
-        """Remove what engines still keep of runs that have ended or were purged."""
-        for engine in self._shop.engines.values():
-            for run_id in await engine.leftovers():
-                if run_id not in self._in_hand and await self._has_ended(run_id):
-                    with contextlib.suppress(NotPossible, TemporaryError):  # still dying: next time
-                        await engine.remove(run_id)
+        """Remove what is still kept of runs that have ended or were purged."""
+        keepers: list[Engine | Bringing] = [*self._shop.engines.values(), self._shop.bringing]
+        for keeper in keepers:
+            with contextlib.suppress(TemporaryError):  # an engine that does not answer: next time
+                for run_id in await keeper.leftovers():
+                    await self._remove(keeper, run_id)
+
+    async def _remove(self, keeper: Engine | Bringing, run_id: RunId) -> None:
+        if run_id not in self._in_hand and await self._has_ended(run_id):
+            with contextlib.suppress(NotPossible, TemporaryError):  # still dying: next time
+                await keeper.remove(run_id)
 
     async def _has_ended(self, run_id: RunId) -> bool:
         try:

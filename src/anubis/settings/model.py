@@ -84,6 +84,19 @@ class Settings:
     """Bytes that archives of code may take together. ``ANUBIS_SCRIPTS_SIZE``; eighty of the
     largest, or some hundred thousand as people have them."""
 
+    datasets: Path | None = None
+    """Folder of the dataset cache. ``ANUBIS_DATASETS``; ``<home>/datasets`` by default. Several
+    homes of one person may name the same, and then share what they have."""
+
+    datasets_bytes: int | None = None
+    """Bytes that datasets may take together. ``ANUBIS_DATASETS_SIZE``; no limit by default: as much
+    as the disk has, less a reserve of 5 GiB (5 % of small disks) that logs and metrics need."""
+
+    @property
+    def dataset_cache(self) -> Path:
+        """Where datasets are held."""
+        return self.datasets or self.home / "datasets"
+
     @property
     def database(self) -> Path:
         """The run store."""
@@ -93,6 +106,11 @@ class Settings:
     def runs(self) -> Path:
         """What the process engine keeps of runs in progress."""
         return self.home / "runs"
+
+    @property
+    def places(self) -> Path:
+        """Code, data and files that were brought for runs in progress."""
+        return self.home / "places"
 
     @property
     def logs(self) -> Path:

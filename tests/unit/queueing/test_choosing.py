@@ -345,3 +345,12 @@ def test_a_person_who_comes_late_is_not_owed_the_past() -> None:
         queue.step()
     share = queue.used["ann"] / sum(queue.used.values())
     assert 0.25 < share < 0.5
+
+
+def test_engines_of_one_machine_share_its_room() -> None:
+    shared = dataclasses.replace(slots(1), machine="here")
+    runs = [a_waiting_run(0), a_waiting_run(1, engine="docker")]
+    situation = Situation(capacities={ENGINE: shared, "docker": shared}, under_way=[], usage={})
+    assert choosing.choose(runs, situation) == runs[:1]
+    busy = dataclasses.replace(situation, under_way=runs[1:])
+    assert choosing.choose(runs[:1], busy) == []

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from anubis.domain.demand import Capacity, Demand
-from anubis.domain.run import Run
+from anubis.domain.run import Run, RunState
 from anubis.stages.queueing import fitting, reasons
 from anubis.stages.queueing.reasons import Standing
 from anubis.testing import builders
@@ -25,7 +25,8 @@ def a_run(number: int = 0, **demand: float) -> Run:
 
 
 def reason(run: Run, *under_way: Run, ahead: int = 0, capacity: Capacity | None = WIDE) -> str:
-    standing = Standing(capacity=capacity, under_way=under_way, ahead=ahead)
+    known = {run.engine: capacity} if capacity else {}
+    standing = Standing(engine=run.engine, capacities=known, under_way=under_way, ahead=ahead)
     return reasons.reason(run, standing)
 
 
@@ -119,3 +120,17 @@ def test_what_can_never_fit_is_told_with_field_found_and_expected() -> None:
 def test_what_fits_exactly_is_no_obstacle() -> None:
     demand = Demand(cpus=4, memory_bytes=8 * GIB, gpus=2, exclusive=True, concurrency=1)
     assert list(fitting.obstacles(demand, WIDE, "process")) == []
+
+
+def test_engines_of_one_machine_are_in_each_others_way() -> None:
+    shared = dataclasses.replace(WIDE, machine="here")
+    known = {"process": shared, "docker": shared}
+    other = dataclasses.replace(ALONE, engine="docker")
+    standing = Standing(engine="process", capacities=known, under_way=[other], ahead=0)
+    said = reasons.reason(a_run(), standing)
+    assert said == "waits for the engine to be free: a run has it for itself"
+
+
+def test_a_run_that_fetches_says_so() -> None:
+    run = dataclasses.replace(a_run(), state=RunState.FETCHING)
+    assert reason(run, run) == "brings what it needs"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
 from anubis.domain.metric import MetricDefinition, MetricKey, MetricSource, Summary
@@ -25,7 +25,7 @@ from anubis.domain.observation import (
 )
 from anubis.ports.log_store import LogWriter
 from anubis.ports.series_store import SeriesWriter
-from anubis.stages.collection import emitted, resources
+from anubis.stages.collection import emitted, ranks, resources
 from anubis.stages.collection.assembling import LineAssembler
 from anubis.stages.collection.ending import LastLines
 from anubis.stages.collection.findings import Findings
@@ -64,14 +64,16 @@ class Collector:
         series: SeriesWriter,
         *,
         json_lines_on_stdout: bool,
+        tagged: Collection[str] = (),
     ) -> None:
-        """Raises UserError if a pattern is invalid."""
+        """Raises UserError if a pattern is invalid. Units that are ``tagged`` speak for ranks."""
         self._metrics = tuple(metrics)
         self._everywhere = Matcher(self._metrics)
         self._matchers: dict[str, Matcher] = {}
         self._log = log
         self._writer = series
         self._reads_stdout = json_lines_on_stdout
+        self._tagged = frozenset(tagged)
         self._units = {definition.name: definition.units for definition in self._metrics}
         self._output: dict[tuple[str, Stream], LineAssembler] = {}
         self._emitted: dict[str, LineAssembler] = {}
@@ -129,7 +131,7 @@ class Collector:
         """Take what the program never ended with a newline."""
         for (unit, stream), assembler in self._output.items():
             if rest := assembler.finish():
-                await self._take_block(unit, stream, rest)
+                await self._take_lines(unit, stream, rest)
         for unit, assembler in self._emitted.items():
             self._read_emitted(unit, assembler.finish())
 
@@ -160,17 +162,28 @@ class Collector:
     async def _feed_output(self, chunk: OutputChunk) -> None:
         assembler = self._output.setdefault((chunk.unit, chunk.stream), LineAssembler())
         for block in assembler.add(chunk.data):
-            await self._take_block(chunk.unit, chunk.stream, block)
+            await self._take_lines(chunk.unit, chunk.stream, block)
 
-    async def _take_block(self, unit: str, stream: Stream, block: bytes) -> None:
+    async def _take_lines(self, unit: str, stream: Stream, block: bytes) -> None:
+        if unit not in self._tagged:
+            await self._take_block(unit, stream, block)
+            return
+        self._last_lines.add(unit, stream, block)  # why it failed is in what its ranks said
+        for speaker, kind, lines in ranks.split(unit, stream, block):
+            await self._take_block(speaker, kind, lines, said_by=unit)
+
+    async def _take_block(
+        self, unit: str, stream: Stream, block: bytes, *, said_by: str = ""
+    ) -> None:
         await self._log.append(unit, stream, self._last_at, block)
+        if unit != said_by:
+            self._last_lines.add(unit, stream, block)
         await _run(len(block), functools.partial(self._examine, unit, stream, block))
         self._lines += block.count(b"\n") + (not block.endswith(b"\n"))
         self.output_bytes += len(block)
 
     def _examine(self, unit: str, stream: Stream, block: bytes) -> None:
         """Find samples in a block. May run in a thread, one at a time."""
-        self._last_lines.add(unit, stream, block)
         for found in self._matcher(unit).find(block):
             name = found.definition.name
             self._add(unit, name, MetricSource.PATTERN, found.definition.units, found.values)

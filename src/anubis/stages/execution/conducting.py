@@ -79,8 +79,9 @@ class Conductor:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing will ever start or end any more."""
-        return self._will_not_go_on and self._started <= self._ended.keys()
+        """Whether nothing will ever start or end any more: only who runs can become ready."""
+        has_begun = bool(self._started) or self._will_not_go_on
+        return has_begun and self._started <= self._ended.keys()
 
     @property
     def _will_not_go_on(self) -> bool:

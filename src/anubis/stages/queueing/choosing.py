@@ -14,7 +14,7 @@ import heapq
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from anubis.domain.demand import Capacity
+from anubis.domain.demand import Capacity, place
 from anubis.domain.run import Run, RunId
 from anubis.stages.queueing import fitting, room
 from anubis.stages.queueing.shares import EXPECTED
@@ -30,26 +30,26 @@ class Situation:
 
 
 def choose(candidates: Sequence[Run], situation: Situation) -> list[Run]:
-    """The runs to start now, engine by engine in the order in which they leave the queue.
+    """The runs to start now, machine by machine in the order in which they leave the queue.
 
     Runs of an engine that is not there are all chosen: they end at once, with a reason.
     """
-    by_engine: dict[str, list[Run]] = {}
+    by_place: dict[str, list[Run]] = {}
     for run in candidates:
-        by_engine.setdefault(run.engine, []).append(run)
+        by_place.setdefault(place(run.engine, situation.capacities), []).append(run)
     chosen: list[Run] = []
-    for engine, waiting in by_engine.items():
-        capacity = situation.capacities.get(engine)
+    for waiting in by_place.values():
+        capacity = situation.capacities.get(waiting[0].engine)
         if capacity is None:
             chosen += waiting
         else:
             counts = Counter(run.benchmark for run in (*situation.under_way, *chosen))
-            chosen += _Choice(engine, capacity, situation, counts).among(waiting)
+            chosen += _Choice(waiting[0].engine, capacity, situation, counts).among(waiting)
     return chosen
 
 
 class _Choice:
-    """The books of one engine while its candidates pass by."""
+    """The books of one engine, and of those that share its machine, while candidates pass by."""
 
     def __init__(
         self, engine: str, capacity: Capacity, situation: Situation, counts: Counter[str]
@@ -59,7 +59,12 @@ class _Choice:
         self._counts = counts  # of every benchmark, the runs under way and the booked ones
         self._held: set[str] = set()  # benchmarks of which a run in front is held back by its limit
         self._is_reserved = False  # whether somebody in front waits for room
-        mine = (run.demand for run in situation.under_way if run.engine == engine)
+        here = place(engine, situation.capacities)
+        mine = (
+            run.demand
+            for run in situation.under_way
+            if place(run.engine, situation.capacities) == here
+        )
         self._room = room.left(capacity, mine)
 
     def among(self, candidates: Sequence[Run]) -> list[Run]:

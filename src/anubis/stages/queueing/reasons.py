@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from anubis.domain.demand import Capacity
-from anubis.domain.run import Run
+from anubis.domain.demand import Capacity, place
+from anubis.domain.run import Run, RunState
 from anubis.stages.queueing import fitting, room, wording
 from anubis.stages.queueing.room import Room
 
@@ -18,15 +18,23 @@ MOST_COUNTED = 1000
 class Standing:
     """Where a run stands in the queue."""
 
-    capacity: Capacity | None  #: of its engine; None: there is no such engine
+    engine: str  #: of the run
+    capacities: Mapping[str, Capacity]  #: of all engines
     under_way: Sequence[Run]  #: on all engines
     ahead: int  #: runs that are before it by priority and age; counted to one above MOST_COUNTED
+
+    @property
+    def capacity(self) -> Capacity | None:
+        """Of its engine; None: there is no such engine."""
+        return self.capacities.get(self.engine)
 
 
 def reason(run: Run, standing: Standing) -> str:
     """What a run waits for, and how many wait before it."""
     if run.cancel_requested_at is not None:
         return "is being canceled"
+    if run.state is RunState.FETCHING:
+        return "brings what it needs"
     if standing.capacity is None:
         return f"there is no engine '{run.engine}' here; it ends as soon as it is its turn"
     if not fitting.can_fit(run.demand, standing.capacity):
@@ -73,7 +81,12 @@ def _missing(run: Run, standing: Standing) -> str:
 
 
 def _neighbours(run: Run, standing: Standing) -> list[Run]:
-    return [other for other in standing.under_way if other.engine == run.engine]
+    here = place(run.engine, standing.capacities)
+    return [
+        other
+        for other in standing.under_way
+        if other.id != run.id and place(other.engine, standing.capacities) == here
+    ]
 
 
 def _shortages(run: Run, free: Room) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-_UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
+from anubis.domain.size import spoken as size
+
+__all__ = ["count", "cpus", "gpus", "size"]
 
 
 def count(number: int, noun: str) -> str:
@@ -18,11 +20,3 @@ def cpus(number: float) -> str:
 def gpus(number: int) -> str:
     """``1 GPU``, ``no GPU``."""
     return count(number, "GPU") if number else "no GPU"
-
-
-def size(number: int) -> str:
-    """``8 GiB``; three digits, for people."""
-    for unit, length in _UNITS:
-        if number >= length:
-            return f"{number / length:.3g} {unit}"
-    return count(number, "byte")

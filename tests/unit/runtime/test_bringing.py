@@ -1,28 +1,31 @@
-"""The code beside a descriptor is there when its program starts, and gone when the run is."""
+"""Code, data and files are there when a program starts, and gone when its run is."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from anubis.adapters.dataset_cache.memory import MemoryDatasetCache
 from anubis.adapters.engine.process.engine import ProcessEngine
 from anubis.adapters.log_store.memory import MemoryLogStore
 from anubis.adapters.run_store.memory import MemoryRunStore
 from anubis.adapters.script_store.memory import MemoryScriptStore
 from anubis.adapters.series_store.memory import MemorySeriesStore
+from anubis.domain import blanks
 from anubis.domain import plan as plans
+from anubis.domain.dataset import Progress
 from anubis.domain.descriptor import Descriptor, Info, MachineLearning, Script
 from anubis.domain.errors import UserError
-from anubis.domain.plan import Plan
+from anubis.domain.plan import Fetch, Limits, Plan, Unit
 from anubis.domain.run import Run, RunState, WorkerId
 from anubis.ports.log_store import LogQuery
 from anubis.runtime.carrying import Carrier, Workshop
-from anubis.runtime.scripts import NoScripts, Scripts
+from anubis.runtime.bringing import Bringer, NothingBrought
 from anubis.stages.planning.planning import Context, plan
 from anubis.testing import builders
 from anubis.testing.clock import NOON, ManualClock
@@ -41,6 +44,15 @@ def planned(archive: str, code: str) -> Plan:
     context = Context(directory="", environment={"PATH": "/usr/bin:/bin"}, python="python3")
     capabilities = ProcessEngine(Path("unused"), revive=None).capabilities
     return plans.from_json(plans.to_json(plan(descriptor, capabilities, context)))
+
+
+def a_bringer(
+    root: Path, scripts: MemoryScriptStore, datasets: MemoryDatasetCache | None = None
+) -> Bringer:
+    def keys() -> Mapping[str, str]:
+        return {"id": "secret", "id.pub": "public"}
+
+    return Bringer(root, scripts, datasets or MemoryDatasetCache({}), keys)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -81,9 +93,9 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
             logs=MemoryLogStore(),
             series=MemorySeriesStore(),
             clock=clock,
-            scripts=Scripts(scripts, tmp_path / "runs"),
+            bringing=a_bringer(tmp_path / "places", scripts),
         )
-        yield Bench(shop=shop, scripts=scripts, folder=tmp_path / "runs")
+        yield Bench(shop=shop, scripts=scripts, folder=tmp_path / "places")
 
 
 async def test_a_program_finds_its_code_by_the_variable_and_in_its_command(bench: Bench) -> None:
@@ -120,23 +132,77 @@ async def test_an_archive_with_a_name_that_is_none_is_named_too(bench: Bench) ->
     assert "'../../etc.tar'" in run.outcome.reason
 
 
-async def test_half_of_an_earlier_attempt_is_replaced(tmp_path: Path) -> None:
+async def test_half_of_an_earlier_attempt_is_replaced_and_what_is_whole_is_left(
+    tmp_path: Path,
+) -> None:
     store, archive = MemoryScriptStore(ManualClock()), an_archive(a_file("a"))
     await store.put(archive.name, archive.parts())
-    scripts, run_id = Scripts(store, tmp_path), builders.a_run_id()
-    for stray in ("a", "b"):
-        await scripts.bring(run_id, planned(archive.name, "true"))
-        (tmp_path / run_id / "scripts" / stray).write_text("changed")
-    await scripts.bring(run_id, planned(archive.name, "true"))
+    bringer, run_id = a_bringer(tmp_path, store), builders.a_run_id()
+    (tmp_path / run_id / "scripts.new").mkdir(parents=True)
+    (tmp_path / run_id / "scripts.new" / "half").touch()
 
-    assert [file.name for file in (tmp_path / run_id / "scripts").iterdir()] == ["a"]
+    await bringer.bring(run_id, planned(archive.name, "true"), ignored)
+
+    place = tmp_path / run_id
+    assert [path.name for path in place.iterdir()] == ["scripts"]
+    assert [path.name for path in (place / "scripts").iterdir()] == ["a"]
+    (place / "scripts" / "a").write_text("changed by the program")
+    await bringer.bring(run_id, planned(archive.name, "true"), ignored)
+    assert (place / "scripts" / "a").read_text() == "changed by the program"
+
+
+def ignored(progress: Progress) -> None:
+    """Nobody wants to know."""
+
+
+async def test_datasets_are_linked_and_pinned_until_the_place_is_removed(tmp_path: Path) -> None:
+    datasets = MemoryDatasetCache({"file:/a": b"content", "file:/b": b"other"})
+    bringer = a_bringer(tmp_path, MemoryScriptStore(ManualClock()), datasets)
+    unit = Unit(name="benchmark", command=("cat", blanks.data(1)), environment={})
+    fetches = (Fetch(uri="file:/a"), Fetch(uri="file:/b"))
+    wanted = Plan(units=(unit,), deciding=unit.name, limits=Limits(), fetches=fetches)
+    run_id = builders.a_run_id()
+
+    await bringer.bring(run_id, wanted, ignored)
+
+    [_, other] = [await datasets.get(fetch.reference.key) for fetch in fetches]
+    assert bringer.placed(run_id, wanted).units[0].command == ("cat", other.path)
+    assert list(await datasets.pins()) == [run_id]
+    assert list(await bringer.leftovers()) == [run_id]
+    await bringer.remove(run_id)
+    await bringer.remove(run_id)
+    assert not await datasets.pins()
+    assert not await bringer.leftovers()
+
+
+async def test_keys_are_made_once_and_only_their_owner_reads_the_secret_ones(
+    tmp_path: Path,
+) -> None:
+    bringer = a_bringer(tmp_path, MemoryScriptStore(ManualClock()))
+    unit = Unit(name="benchmark", command=("true",), environment={})
+    wanted = Plan(
+        units=(unit,),
+        deciding=unit.name,
+        limits=Limits(),
+        files={"hostfile": f"see {blanks.FILES}/keys\n"},
+        needs_keys=True,
+    )
+    run_id = builders.a_run_id()
+
+    await bringer.bring(run_id, wanted, ignored)
+
+    files = tmp_path / run_id / "files"
+    assert (files / "hostfile").read_text() == f"see {files}/keys\n"
+    assert (files / "keys" / "id").stat().st_mode & 0o777 == 0o600
+    assert (files / "keys" / "id.pub").stat().st_mode & 0o777 == 0o644
+    assert (tmp_path / run_id).stat().st_mode & 0o777 == 0o700
 
 
 async def test_without_a_store_of_scripts_a_run_that_needs_one_is_told_so() -> None:
     archive = Archive(b"")
 
-    with pytest.raises(UserError, match="no scripts are kept here"):
-        await NoScripts().bring(builders.a_run_id(), planned(archive.name, "true"))
+    with pytest.raises(UserError, match="none are kept here"):
+        await NothingBrought().bring(builders.a_run_id(), planned(archive.name, "true"), ignored)
 
 
 def test_what_a_user_wrote_to_be_left_alone_is_left_alone() -> None:

@@ -1,0 +1,1 @@
+"""Make keys for units of a run that talk to each other over ssh."""

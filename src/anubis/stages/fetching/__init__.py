@@ -1,0 +1,1 @@
+"""Fetching: have all data of a run here before anything of it starts."""
