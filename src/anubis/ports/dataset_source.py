@@ -17,6 +17,9 @@ class Item:
     version: str = ""
     """Changes when the content does (an ETag, a time of change); empty: the source does not tell,
     and the content cannot be taken for unchanged."""
+    path: str | None = None
+    """Where it is on this machine, if it is: whoever fetches may let the file system copy it, and
+    then looks himself whether it changed meanwhile. ``read`` works nevertheless."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

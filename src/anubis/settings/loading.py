@@ -259,4 +259,16 @@ _KEYS = (
         expected='bytes, or text such as "20GiB"',
         convert=_size,
     ),
+    _Key(
+        variable="ANUBIS_DATASETS",
+        field="datasets",
+        expected="the path of a folder",
+        convert=_path,
+    ),
+    _Key(
+        variable="ANUBIS_DATASETS_SIZE",
+        field="datasets_bytes",
+        expected='bytes, or text such as "500GiB"',
+        convert=_size,
+    ),
 )
