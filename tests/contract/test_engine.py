@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import AsyncIterator
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from anubis.adapters.engine.fake import FakeEngine, Script
 from anubis.adapters.engine.process.engine import ProcessEngine
+from anubis.domain import blanks
 from anubis.domain.observation import EndCause, Stream
-from anubis.domain.plan import Plan
+from anubis.domain.plan import Plan, Unit
 from anubis.ports.engine import Engine
-from anubis.testing.contracts.engine import EngineContract, a_plan
+from anubis.testing.contracts.engine import EngineContract, ServiceContract, a_plan, clear
+from anubis.testing.contracts.engine.serving import PORT
 
 
 class TestFake(EngineContract):
@@ -42,11 +44,53 @@ class TestProcess(EngineContract):
     async def engine(self, tmp_path: Path) -> AsyncIterator[Engine]:
         async with ProcessEngine(tmp_path / "runs", revive=None) as engine:
             yield engine
-            for run_id in await engine.leftovers():
-                await engine.stop(run_id, grace=timedelta(), cause=EndCause.CANCELED)
-                async for _ in engine.observe(run_id):
-                    pass
-                await engine.remove(run_id)
+            await clear(engine)
+
+
+HTTPD = """
+import http.server, sys
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        is_ready = self.path == "/ready"
+        self.send_response(200 if is_ready else 404)
+        self.end_headers()
+        self.wfile.write(b"hello\\n" if is_ready else b"no\\n")
+
+    def log_message(self, *_):
+        pass
+
+print("here", flush=True)
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+CLIENT = """
+import sys, urllib.request
+sys.stdout.write(urllib.request.urlopen(sys.argv[1]).read().decode())
+"""
+
+
+class TestServicesOfProcess(ServiceContract):
+    """A small server and its client, in Python."""
+
+    @pytest.fixture
+    async def engine(self, tmp_path: Path) -> AsyncIterator[Engine]:
+        self.directory = tmp_path / "runs"
+        async with self.attached() as engine:
+            yield engine
+            await clear(engine)
+
+    def attached(self) -> ProcessEngine:
+        return ProcessEngine(self.directory, revive=None)
+
+    def server(self) -> Unit:
+        command = (sys.executable, "-S", "-c", HTTPD, blanks.port("server", PORT))
+        return Unit(name="server", command=command, environment={}, ports=(PORT,))
+
+    def client(self) -> Unit:
+        url = f"http://{blanks.host('server')}:{blanks.port('server', PORT)}/ready"
+        command = (sys.executable, "-S", "-c", CLIENT, url)
+        return Unit(name="client", command=command, environment={})
 
 
 def shell(program: Script) -> str:

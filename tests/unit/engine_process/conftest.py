@@ -26,9 +26,10 @@ async def engine(directory: Path) -> AsyncIterator[ProcessEngine]:
     async with ProcessEngine(directory, revive=None) as engine:
         yield engine
         for run_id in await engine.leftovers():
-            async with asyncio.timeout(30):
-                async for _ in engine.observe(run_id):
-                    pass
+            for unit in await engine.started(run_id):
+                async with asyncio.timeout(30):
+                    async for _ in engine.observe(run_id, unit):
+                        pass
             assert list(recovery.marked(run_id, None)) == []
             await engine.remove(run_id)
 

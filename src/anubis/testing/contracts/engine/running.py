@@ -1,103 +1,32 @@
-"""What every engine must do.
-
-Subclass ``EngineContract``, give it a fixture ``engine``, and say how your engine spells each
-program of the suite by implementing ``plan``::
-
-    class TestMyEngine(EngineContract):
-        @pytest.fixture
-        async def engine(self) -> AsyncIterator[Engine]:
-            async with MyEngine(...) as engine:
-                yield engine
-
-        def plan(self, program: Script) -> Plan:
-            return a_plan("my-shell", to_my_language(program))
-"""
+"""A plan of one unit: it runs, it is run once, and it is stopped and forgotten on request."""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
-from collections.abc import Sequence
-from datetime import timedelta
 
 import pytest
 
 from anubis.adapters.engine.fake import Script
 from anubis.domain import errors
-from anubis.domain.observation import (
-    EmittedChunk,
-    EndCause,
-    Observation,
-    OutputChunk,
-    Stream,
-    UnitEnded,
-    UnitStarted,
-)
-from anubis.domain.plan import Limits, Plan, Unit
-from anubis.domain.run import RunId
+from anubis.domain.observation import EmittedChunk, EndCause, Stream, UnitStarted
+from anubis.domain.plan import Plan
 from anubis.ports.engine import Engine
-from anubis.testing import builders
-
-SECOND = timedelta(seconds=1)
-PATIENCE_SECONDS = 60.0
-"""Never reached by an engine that works; a suite must not hang on one that does not."""
-
-QUIET = Script()
-TALKING = Script(output=((Stream.STDOUT, b"one\n"), (Stream.STDOUT, b"two\n")))
-COMPLAINING = Script(output=((Stream.STDERR, b"oh no\n"),), exit_code=3)
-EMITTING = Script(emitted=(b'{"loss": 1.5}\n',))
-ENDLESS = Script(output=((Stream.STDOUT, b"here\n"),), endless=True)
-DEAF = Script(output=((Stream.STDOUT, b"here\n"),), endless=True, ignores_sigterm=True)
-MISSING = Script(cause=EndCause.NOT_STARTED, message="the program was not found")
-
-_numbers = itertools.count()
-
-
-def a_plan(*command: str, limits: Limits | None = None, **fields: object) -> Plan:
-    """A plan of one unit called ``benchmark``."""
-    fields = {"environment": {}, **fields}
-    unit = Unit(name="benchmark", command=command, **fields)  # type: ignore[arg-type] # any field
-    return Plan(units=(unit,), deciding=unit.name, limits=limits or Limits())
-
-
-def a_new_run() -> RunId:
-    """An id that no other test of this process has."""
-    return builders.a_run_id(next(_numbers))
-
-
-async def watch(engine: Engine, run_id: RunId) -> list[Observation]:
-    """Everything until the end."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        return [observation async for observation in engine.observe(run_id)]
-
-
-async def run(engine: Engine, plan: Plan) -> list[Observation]:
-    """Start a new run and see it through."""
-    run_id = a_new_run()
-    await engine.start(run_id, plan)
-    return await watch(engine, run_id)
-
-
-async def until_it_speaks(engine: Engine, run_id: RunId) -> None:
-    """Wait until the program has written something; it runs for sure then."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        async for observation in engine.observe(run_id):
-            if isinstance(observation, OutputChunk):
-                return
-    raise AssertionError("the run ended without a word")
-
-
-def output(seen: Sequence[Observation], stream: Stream = Stream.STDOUT) -> bytes:
-    """What a stream carried, joined."""
-    chunks = (o for o in seen if isinstance(o, OutputChunk) and o.stream is stream)
-    return b"".join(chunk.data for chunk in chunks)
-
-
-def end(seen: Sequence[Observation]) -> UnitEnded:
-    """The last observation, which must be the only end."""
-    ends = [observation for observation in seen if isinstance(observation, UnitEnded)]
-    assert seen[-1:] == ends
-    return ends[0]
+from anubis.testing.contracts.engine.given import (
+    COMPLAINING,
+    DEAF,
+    EMITTING,
+    ENDLESS,
+    MISSING,
+    QUIET,
+    SECOND,
+    TALKING,
+    a_new_run,
+    end,
+    output,
+    run,
+    until_it_speaks,
+    watch,
+)
 
 
 class RunningContract:
@@ -269,7 +198,3 @@ class StoppingContract:
         assert first.machine.startswith("{")
         assert first.moment.startswith("{")
         assert first.machine == second.machine
-
-
-class EngineContract(RunningContract, RepeatingContract, StoppingContract):
-    """All of it."""
