@@ -35,5 +35,6 @@ def spoken(number: int) -> str:
     """``8 GiB``; three digits, for people."""
     for unit, length in _SPOKEN:
         if number >= length:
-            return f"{number / length:.3g} {unit}"
+            amount = number / length
+            return f"{amount:.3g} {unit}" if amount < 999.5 else f"{amount:.0f} {unit}"
     return f"{number} byte{'' if number == 1 else 's'}"

@@ -24,8 +24,8 @@ from anubis.domain.errors import UserError
 from anubis.domain.plan import Fetch, Limits, Plan, Unit
 from anubis.domain.run import Run, RunState, WorkerId
 from anubis.ports.log_store import LogQuery
-from anubis.runtime.carrying import Carrier, Workshop
 from anubis.runtime.bringing import Bringer, NothingBrought
+from anubis.runtime.carrying import Carrier, Workshop
 from anubis.stages.planning.planning import Context, plan
 from anubis.testing import builders
 from anubis.testing.clock import NOON, ManualClock
