@@ -14,6 +14,7 @@ from anubis.domain.descriptor import (
     benchmark_name,
 )
 from anubis.domain.errors import UserError
+from anubis.domain.plan import Plan
 from anubis.ports.engine import Capabilities
 from anubis.stages.planning import planning
 from anubis.stages.queueing import fitting
@@ -21,6 +22,9 @@ from anubis.stages.submission.submitting import Request
 
 DEFAULT_ENGINE = "process"
 """What ``execution_engine = "default"`` means where there is no cluster."""
+
+PYTHON_OF_IMAGES = "python3"
+"""What ``ANUBIS_PYTHON`` is where our own interpreter is not: nearly every image has one of it."""
 
 
 def engine_of(descriptor: Descriptor) -> str:
@@ -38,22 +42,35 @@ def request(
             f"info.scheduling: found {descriptor.info.scheduling!r}, expected 'single_run': "
             "a descriptor with a schedule is handed in as a schedule, or run once and now"
         )
+    must_have_one_script(descriptor, submission.document.script)
     context = planning.Context(
         directory=submission.document.directory,
         environment=submission.environment,
-        python=sys.executable,
+        python=PYTHON_OF_IMAGES if capabilities.needs_image else sys.executable,
+        script=submission.document.script,
     )
+    plan = planning.plan(descriptor, capabilities, context)
     return Request(
         document=submission.document,
-        plan=planning.plan(descriptor, capabilities, context),
+        plan=plan,
         benchmark=benchmark_name(descriptor, submission.document),
         engine=capabilities.name,
         labels=descriptor.info.labels,
         submitter=submission.submitter,
         key=submission.key,
         priority=_priority(submission, descriptor),
-        demand=demand(descriptor, slots=slots),
+        demand=demand(plan, descriptor, slots=slots),
     )
+
+
+def must_have_one_script(descriptor: Descriptor, script: str) -> None:
+    """Raise UserError if code is submitted beside a descriptor that names an archive of its own."""
+    if script and descriptor.ml.script is not None:
+        raise UserError(
+            f"ml.script: found {descriptor.ml.script.script!r}, and code that was submitted beside "
+            "the descriptor (--script), expected one of them; remove [ml.script], or submit it "
+            "without code"
+        )
 
 
 def _priority(submission: Submission, descriptor: Descriptor) -> int:
@@ -66,14 +83,18 @@ def _priority(submission: Submission, descriptor: Descriptor) -> int:
     return wanted
 
 
-def demand(descriptor: Descriptor, *, slots: int) -> Demand:
-    """What the run asks of its engine. With a single slot, every run has the engine for itself."""
-    hardware = descriptor.hardware
+def demand(plan: Plan, descriptor: Descriptor, *, slots: int) -> Demand:
+    """What all units together ask of their engine.
+
+    With a single slot, every run has the engine for itself.
+    """
+    asked = [unit.resources for unit in plan.units]
+    exclusive = descriptor.hardware.exclusive
     return Demand(
-        cpus=hardware.cpus or 0.0,
-        memory_bytes=hardware.memory_bytes or 0,
-        gpus=hardware.gpus,
-        exclusive=slots == 1 if hardware.exclusive is None else hardware.exclusive,
+        cpus=sum(one.cpus or 0.0 for one in asked),
+        memory_bytes=sum(one.memory_bytes or 0 for one in asked),
+        gpus=sum(one.gpus for one in asked),
+        exclusive=slots == 1 if exclusive is None else exclusive,
         concurrency=descriptor.limits.concurrency,
     )
 

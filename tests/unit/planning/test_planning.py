@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import timedelta
 
 import pytest
 
+from anubis.domain import blanks
 from anubis.domain import descriptor as model
 from anubis.domain.errors import UserError
 from anubis.domain.metric import MetricDefinition
-from anubis.domain.plan import Limits, Plan, Unit
+from anubis.domain.plan import Limits, Mount, Plan, Unit
 from anubis.ports.engine import Capabilities
 from anubis.stages.planning.planning import Context, plan
 
@@ -132,26 +134,44 @@ def test_what_a_shell_can_expand_itself_is_left_to_it(shell: str) -> None:
 
 
 def test_everything_the_engine_cannot_do_is_told_at_once_with_its_field() -> None:
-    source = model.Source(src="s3://a", path="/b")
+    source = model.Source(src="https://me:secret@example.org/a", path="/b/../c", md5="42")
     descriptor = model.Descriptor(
         spec_version="0.1.0",
         info=model.Info(description="d"),
-        hardware=model.Hardware(strategy=model.Strategy.HOROVOD, cpu_affinity=(1,)),
-        ml=model.MachineLearning(script=model.Script(script="a.tar"), args="x"),
+        hardware=model.Hardware(strategy=model.Strategy.INFERENCE, cpu_affinity=(1,)),
+        ml=model.MachineLearning(benchmark_code="$(NOWHERE)"),
         data=model.Data(sources=(source,)),
         server=model.Server(
-            env=model.ServerEnvironment(ports=(), start_command=""), models=(source,)
+            env=model.ServerEnvironment(ports=(), start_command="$(NEITHER)"),
+            hardware=model.ServerHardware(cpu_affinity=(1,)),
+            models=(source,),
         ),
     )
-    assert [line.partition(":")[0] for line in obstacles(descriptor, IMAGES)] == [
+    found = obstacles(descriptor, IMAGES)
+    assert [line.partition(": ")[0] for line in found] == [
         "hardware.strategy",
+        "server.env.docker_image",
+        "server.hardware.cpu_affinity",
+        "server.env.start_command, server.env.start_command_args",
         "env.docker_image",
-        "ml.args",
-        "ml.script",
-        "data.sources",
-        "server.models",
         "hardware.cpu_affinity",
+        "ml.benchmark_code, ml.args",
+        "data.sources[0].src",
+        "data.sources[0].md5",
+        "data.sources[0].path",
+        "server.models[0].src",
+        "server.models[0].md5",
+        "server.models[0].path",
     ]
+    assert not any("secret" in line for line in found)
+    assert "set it in [server.env.vars]" in found[3]
+
+
+def test_a_server_that_nobody_asks_for_needs_nothing() -> None:
+    source = model.Source(src="s3://a/b", path="/b")
+    server = model.Server(env=model.ServerEnvironment(ports=(), start_command=""), models=(source,))
+    made = plan(dataclasses.replace(described(), server=server), PROCESS, CONTEXT)
+    assert made.fetches == ()
 
 
 @pytest.mark.parametrize("code", ["", "  \n"])
@@ -165,15 +185,19 @@ def test_a_command_that_is_empty_after_all_is_refused() -> None:
     assert line == "ml.benchmark_code: the command is empty"
 
 
-def test_a_strategy_no_engine_runs_yet_is_said_to_come_later() -> None:
-    everything = Capabilities(
-        name="all", strategies=frozenset(model.Strategy), needs_image=False, honours_affinity=True
-    )
-    descriptor = model.Descriptor(
-        spec_version="0.1.0",
-        info=model.Info(description="d"),
-        hardware=model.Hardware(strategy=model.Strategy.MXNET_PARAMETER_SERVER),
-        ml=model.MachineLearning(benchmark_code="#!/bin/sh\ndon't"),
-    )
-    (line,) = obstacles(descriptor, everything)
-    assert line.endswith("is not possible yet, only single_node")
+def test_images_see_nothing_of_the_surroundings() -> None:
+    (line,) = obstacles(described("run $(HOME)", image="i"), IMAGES)
+    assert "$(HOME) names a variable that is not defined" in line
+    (unit,) = plan(described("run", image="i"), IMAGES, CONTEXT).units
+    assert (unit.directory, unit.inherited) == (None, {})
+
+
+def test_code_that_is_submitted_beside_a_descriptor_is_found_by_variable() -> None:
+    context = dataclasses.replace(CONTEXT, script="code.tar")
+    (unit,) = plan(described("run $(BAI_SCRIPTS_PATH)/a"), PROCESS, context).units
+    assert unit.script == "code.tar"
+    assert unit.command == ("run", f"{blanks.SCRIPTS}/a")
+    isolating = dataclasses.replace(IMAGES, isolates=True)
+    (unit,) = plan(described("run $(BAI_SCRIPTS_PATH)/a", image="i"), isolating, context).units
+    assert unit.command == ("run", "/bai/scripts/a")
+    assert unit.mounts == (Mount(source=blanks.SCRIPTS, target="/bai/scripts", read_only=False),)

@@ -1,0 +1,171 @@
+"""One program as the descriptor asks for it, and the unit that it becomes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from anubis.domain.descriptor import Descriptor, Environment, ServerEnvironment
+from anubis.domain.plan import Resources, Unit
+from anubis.stages.planning import commands, sources
+from anubis.stages.planning.expanding import expanded, undefined
+from anubis.stages.planning.place import Place
+from anubis.stages.planning.sources import Placed
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Fields:
+    """Where in the descriptor a program is described, for those who must mend it."""
+
+    command: str
+    arguments: str
+    image: str
+    affinity: str
+    variables: str
+
+
+BENCHMARK_FIELDS: Final = Fields(
+    command="ml.benchmark_code",
+    arguments="ml.args",
+    image="env.docker_image",
+    affinity="hardware.cpu_affinity",
+    variables="env.vars",
+)
+SERVER_FIELDS: Final = Fields(
+    command="server.env.start_command",
+    arguments="server.env.start_command_args",
+    image="server.env.docker_image",
+    affinity="server.hardware.cpu_affinity",
+    variables="server.env.vars",
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Program:
+    """What a unit runs, before anything is filled in."""
+
+    name: str  #: of the unit
+    fields: Fields
+    command: tuple[str, ...] = ()  #: empty: what the image does by itself
+    arguments: tuple[str, ...] = ()
+    image: str
+    variables: Mapping[str, str]  #: from the descriptor
+    told: Mapping[str, str] = dataclasses.field(default_factory=dict)  #: what its strategy adds
+    resources: Resources
+    cpu_affinity: tuple[int, ...]
+    niceness: int
+    data: tuple[Placed, ...] = ()
+
+    def given(self, place: Place) -> Mapping[str, str]:
+        """All variables that we set; what the descriptor says wins."""
+        isolates = place.isolates
+        written = {
+            name: sources.rewritten(value, self.data, isolates=isolates)
+            for name, value in self.variables.items()
+        }
+        data = sources.variables(self.data, isolates=isolates)
+        return {**place.variables, **data, **self.told, **written}
+
+    def words(self, place: Place) -> tuple[str, ...]:
+        """Command and arguments, where variables are not replaced yet."""
+        return tuple(
+            sources.rewritten(word, self.data, isolates=place.isolates)
+            for word in (*self.command, *self.arguments)
+        )
+
+
+def benchmark(descriptor: Descriptor, name: str, data: tuple[Placed, ...]) -> Program:
+    """The program that ``[ml]`` describes. Raises UserError if it cannot be split into words."""
+    return dataclasses.replace(
+        surrounded(descriptor, name, data),
+        command=commands.split(descriptor.ml.benchmark_code),
+        arguments=commands.split(descriptor.ml.args),
+    )
+
+
+def surrounded(descriptor: Descriptor, name: str, data: tuple[Placed, ...]) -> Program:
+    """The same without a command: image, variables, hardware and data."""
+    hardware = descriptor.hardware
+    return Program(
+        name=name,
+        fields=BENCHMARK_FIELDS,
+        image=descriptor.env.docker_image,
+        variables=descriptor.env.vars,
+        resources=resources(descriptor.env, hardware.cpus, hardware.memory_bytes, hardware.gpus),
+        cpu_affinity=hardware.cpu_affinity,
+        niceness=hardware.niceness,
+        data=data,
+    )
+
+
+def resources(
+    env: Environment | ServerEnvironment, cpus: float | None, memory: int | None, gpus: int
+) -> Resources:
+    """What a container of this environment may use."""
+    return Resources(
+        cpus=cpus,
+        memory_bytes=memory,
+        gpus=gpus,
+        extended_shm=env.extended_shm,
+        privileged=env.privileged,
+        ulimits=dict(env.ulimits),
+    )
+
+
+def unit(program: Program, place: Place) -> Unit:
+    """The unit that a program becomes in this place."""
+    given = program.given(place)
+    words = expanded(program.words(place), {**place.surroundings, **given})
+    return Unit(
+        name=program.name,
+        command=words if program.command else (),
+        arguments=() if program.command else words,
+        environment=given,
+        inherited=dict(place.surroundings),
+        directory=place.directory,
+        image=program.image if place.has_images else None,
+        script=place.script,
+        cpu_affinity=program.cpu_affinity,
+        niceness=program.niceness,
+        mounts=(*place.script_mounts, *sources.mounts(program.data)) if place.isolates else (),
+        resources=program.resources,
+    )
+
+
+def obstacles(programs: Sequence[Program], place: Place) -> Iterator[str]:
+    """All that keeps programs from running in this place, each with its field, once."""
+    every = (line for program in programs for line in _obstacles(program, place))
+    yield from dict.fromkeys(every)
+
+
+def _obstacles(program: Program, place: Place) -> Iterator[str]:
+    engine, fields = place.capabilities, program.fields
+    if place.has_images and not program.image:
+        yield f"{fields.image}: the engine '{engine.name}' needs an image to run"
+    if not place.has_images and not program.command:
+        yield (
+            f"{fields.command}: the engine '{engine.name}' runs no images, "
+            "so the descriptor must name the command"
+        )
+    if program.cpu_affinity and not engine.honours_affinity:
+        yield f"{fields.affinity}: the engine '{engine.name}' cannot choose CPUs"
+    yield from _obstacles_of_words(program, place)
+
+
+def _obstacles_of_words(program: Program, place: Place) -> Iterator[str]:
+    variables = {**place.surroundings, **program.given(place)}
+    words = program.words(place)
+    first = expanded(words[:1], variables)[0] if program.command else ""
+    # What our caller's shell would do is left to a shell the user starts: `bash -c 'echo $(nproc)'`
+    # is common in old descriptors, and Kubernetes leaves what it does not know as it is.
+    is_shell = commands.name_of(first) in commands.SHELLS
+    fields = program.fields
+    for reference in () if is_shell else undefined(words, variables):
+        yield (
+            f"{fields.command}, {fields.arguments}: {reference} names a variable that is not "
+            f"defined; set it in [{fields.variables}], or write ${reference} if the text itself "
+            "is meant"
+        )
+    if program.command and not first:
+        yield f"{fields.command}: the command is empty"
