@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from anubis.adapters.clock.system import SystemClock
 from anubis.adapters.dataset_cache.directory import DirectoryDatasetCache
-from anubis.adapters.dataset_source.file import FileSource
-from anubis.adapters.dataset_source.http import HttpSource
+from anubis.adapters.dataset_source.available import sources
 from anubis.ports.dataset_cache import DatasetCache
 from anubis.settings.model import Settings
 
@@ -14,7 +13,7 @@ def cache(settings: Settings) -> DatasetCache:
     """Open it; its folder is made when the first dataset comes."""
     return DirectoryDatasetCache(
         settings.dataset_cache,
-        [FileSource(), HttpSource()],
+        sources(),
         SystemClock(),
         budget=settings.datasets_bytes,
     )

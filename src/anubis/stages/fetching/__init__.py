@@ -1,1 +1,1 @@
-"""Fetching: have all data of a run here before anything of it starts."""
+"""Fetching: have all data of a run on this machine before it starts."""

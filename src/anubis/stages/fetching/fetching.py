@@ -1,4 +1,4 @@
-"""Have all datasets of a run here: at the same time, each once, and all or none."""
+"""Have all that a run refers to in the cache, at once and each thing once."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from anubis.ports.dataset_cache import DatasetCache
 
 async def fetch_all(
     references: Sequence[Reference], cache: DatasetCache, run: RunId, report: Report
-) -> list[Dataset]:
-    """The datasets in the order of the references, pinned for the run.
+) -> Sequence[Dataset]:
+    """The datasets, in the order of the references, pinned for the run.
 
-    The first failure cancels the other transfers and is raised, as the cache raised it. Cancelling
-    the call cancels all of them.
+    Raises what ``DatasetCache.fetch`` raises; of several failures, the first. Then the other
+    transfers have stopped, and what is pinned stays so until ``unpin``: as when the caller is
+    cancelled.
     """
-    tasks = {
-        reference: asyncio.create_task(cache.fetch(reference, run=run, report=report))
-        for reference in dict.fromkeys(references)
-    }
+    distinct = dict.fromkeys(references)
     try:
-        await asyncio.gather(*tasks.values())
-    finally:
-        for task in tasks.values():
-            task.cancel()
-        await asyncio.gather(*tasks.values(), return_exceptions=True)
-    return [tasks[reference].result() for reference in references]
+        async with asyncio.TaskGroup() as tasks:
+            fetching = {
+                one: tasks.create_task(
+                    cache.fetch(one, run=run, report=report), name=f"fetch {one.key[:12]}"
+                )
+                for one in distinct
+            }
+    except BaseExceptionGroup as group:
+        raise group.exceptions[0] from None
+    return [fetching[reference].result() for reference in references]

@@ -44,18 +44,14 @@ class DirectoryDatasetCache:
     def __init__(
         self,
         folder: Path,
-        sources: Sequence[DatasetSource] | Mapping[str, DatasetSource],
+        sources: Mapping[str, DatasetSource],
         clock: Clock,
         *,
         budget: int | None = None,
         measure: Callable[[Path], room.DiskSize] = room.measured,
     ) -> None:
         self._place = Layout(folder)
-        self._sources = (
-            sources  # by scheme, and perhaps loaded when one is asked for
-            if isinstance(sources, Mapping)
-            else {scheme: source for source in sources for scheme in source.schemes}
-        )
+        self._sources = sources  # by scheme, and perhaps loaded when one is asked for
         self._clock = clock
         self._room = room.Room(folder=folder, budget=budget, measure=measure)
         self._catalog = Catalog(self._place, self._room)
@@ -63,9 +59,9 @@ class DirectoryDatasetCache:
 
     async def fetch(self, reference: Reference, *, run: RunId | None, report: Report) -> Dataset:
         """See the port."""
+        asked = self._clock.now()
         source = self._source(reference.uri)
         await self._call(self._place.make)
-        asked = self._clock.now()
         if found := await self._hit(reference, run, source):
             return found
         async with self._alone(reference, report):

@@ -16,7 +16,6 @@ from anubis.adapters.dataset_cache.directory import (
     locking,
     records,
     trees,
-    unpacking,
 )
 from anubis.adapters.dataset_cache.directory.catalog import Catalog
 from anubis.adapters.dataset_cache.directory.hashing import Follower
@@ -167,6 +166,9 @@ class Fetching:
         return await self._call(functools.partial(make, hashes, fingerprint(listing)))
 
     async def _unpack(self, listing: Listing) -> None:
+        # Imported here: most datasets are no archives, and all commands wire this cache.
+        from anubis.adapters.dataset_cache.directory import unpacking
+
         archive = self._folder / ARCHIVE / listing.items[0].name
         target = self._folder / OBJECT / layout.CONTENT
         job = unpacking.Unpacking(
