@@ -57,7 +57,7 @@ def test_the_version_is_ours(shared_home: Home, flag: str) -> None:
     ("words", "said"),
     [
         (["--upgrade"], "--upgrade: this client is a Python package"),
-        (["--script", "x.py", "--submit", "bench.toml"], "--script: packing scripts"),
+        (["--script", "x.py", "--submit", "bench.toml"], "x.py: found nothing, expected a file"),
         (["--resutls"], "did you mean --results?"),
         (["--submit"], "--submit: a value is missing"),
         (["--cancel", "0000"], "no run has an id"),

@@ -45,8 +45,11 @@ class LocalSchedules:
         # What cannot be planned should be told now and not at three in the morning.
         request = await _request(app, submission)
         async with app.adding_schedule:  # many at once must not pass the limit together
-            if not await self._is_repeated(submission):
+            if (repeated := await self._repeated(submission)) is None:
                 await self._must_have_few(submission.submitter)
+                await app.must_have_script(submission)
+            else:
+                app.scripts.must_be_same(submission, await self.document(repeated.id))
             schedule = await app.schedule_store.add(
                 _schedule(submission, parsed.descriptor, request, app.clock.now()),
                 submission.document,
@@ -144,12 +147,12 @@ class LocalSchedules:
             if stored is not None:
                 return stored
 
-    async def _is_repeated(self, submission: Submission) -> bool:
-        """Whether its schedule is there by its key, and it makes no further one."""
+    async def _repeated(self, submission: Submission) -> Schedule | None:
+        """The schedule that is there by its key, if so: then it makes no further one."""
         if submission.key is None:
-            return False
+            return None
         store = self.application.schedule_store
-        return await store.with_key(submission.submitter, submission.key) is not None
+        return await store.with_key(submission.submitter, submission.key)
 
     async def _must_have_few(self, submitter: str) -> None:
         """Raise TooMuch if somebody has as many schedules as one person may."""
@@ -177,6 +180,7 @@ async def submit_run(
     )
     if not await _is_stored(application, run_id):
         await application.must_have_few(schedule.submitter)
+        await application.must_have_script(submission)
     return await submit(request, application.store, application.clock)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
@@ -26,9 +26,12 @@ class Call:
     query: Query = ()
     headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
     content: bytes = b""
+    parts: AsyncIterable[bytes] | None = None
+    """A body that is too large to be held at once; begins anew for each attempt."""
     is_repeatable: bool = True  #: asking twice is as good as asking once
     done_if: type[AnubisError] | None = None
     """The error that tells a second attempt that the first one, unanswered, did the work."""
+    tells: Collection[int] = ()  #: statuses of 400 or more that are answers here, and no refusals
     takes: timedelta | None = None  #: how long its answer may take; None: as usual
 
 

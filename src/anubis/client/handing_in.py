@@ -28,11 +28,17 @@ class Wishes:
     repeats by itself makes one run; two calls make two."""
 
 
-def read_document(path: str | Path) -> Document:
-    """The descriptor in a file, with the folder in which its relative paths start."""
+def read_document(path: str | Path, *, script: str = "") -> Document:
+    """The descriptor in a file, with the folder in which its relative paths start.
+
+    ``script`` names the archive of its code, as ``client.scripts.upload`` gives it.
+    """
     file = Path(path)
     return Document(
-        name=str(path), directory=str(file.absolute().parent), content=file.read_bytes()
+        name=str(path),
+        directory=str(file.absolute().parent),
+        content=file.read_bytes(),
+        script=script,
     )
 
 
@@ -42,6 +48,7 @@ def call(path: str, document: Document, wishes: Wishes | None = None) -> Call:
     asked = calling.query(
         name=_shown(document.name),
         directory=document.directory,
+        script=document.script or None,
         engine=wanted.engine,
         priority=wanted.priority,
         now="true" if wanted.now else None,

@@ -4,6 +4,7 @@ answered by a service.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from typing import Final
 
@@ -167,13 +168,16 @@ class Reader:
         fields = await self._ask(path, "descriptor")
         content = fields.text("content").encode()
         document = Document(
-            name=fields.text("name"), directory=fields.text("directory"), content=content
+            name=fields.text("name"),
+            directory=fields.text("directory"),
+            content=content,
+            script=fields.text("script") if fields.has("script") else "",  # older services
         )
         if document.sha == fields.text("sha"):
             return document
         # Bytes that are no text cannot travel in JSON: ask for them as they are.
         exact = await self._transport.send(Call(path=path, headers={"Accept": "application/toml"}))
-        return Document(name=document.name, directory=document.directory, content=exact.content)
+        return dataclasses.replace(document, content=exact.content)
 
     async def _ask(self, path: str, place: str) -> Fields:
         return await self._fields(Call(path=path), place)

@@ -106,7 +106,7 @@ class Transport:
         try:
             response = await self._http.send(self._request(call), stream=True)
             try:
-                if not response.is_success:
+                if not response.is_success and response.status_code not in call.tells:
                     content = await self._content(response, LARGEST_REFUSAL)
                     headers = [one for one in response.headers.items() if one[0] in _TELLING]
                     status = response.status_code
@@ -148,7 +148,7 @@ class Transport:
             # An empty list would take away nothing, but httpx would add a bare question mark.
             params=list(call.query) or None,
             headers=call.headers,
-            content=call.content or None,
+            content=(call.content or None) if call.parts is None else call.parts,
             timeout=httpx.Timeout(takes.total_seconds(), connect=CONNECTING),
         )
 

@@ -31,6 +31,8 @@ def of_answer(endpoint: Endpoint, response: httpx.Response) -> errors.AnubisErro
     """The error that an answer of 400 or more tells of. Its content must have been read."""
     if not _is_problem(response):
         return _foreign(endpoint, response)
+    if not response.content:  # the answer to a HEAD, which has no words
+        return _by_status(endpoint, response.status_code, f"status {response.status_code}")
     problem = Fields(decoded(response.content), "problem")
     kind, detail = problem.text("type"), problem.text("detail")
     found = _KINDS.get(kind.removeprefix("urn:anubis:"))
@@ -44,6 +46,12 @@ def of_answer(endpoint: Endpoint, response: httpx.Response) -> errors.AnubisErro
     if found is not None:
         return found(detail)
     return _by_status(endpoint, response.status_code, detail)
+
+
+def named(kind: str, detail: str) -> errors.AnubisError:
+    """The error of a name that came within a good answer: of work that failed later."""
+    found = _KINDS.get(kind.removeprefix("urn:anubis:"), errors.PermanentError)
+    return errors.PermanentError(detail) if found is errors.DescriptorInvalid else found(detail)
 
 
 def retry_after(response: httpx.Response) -> float | None:

@@ -11,6 +11,7 @@ import pytest
 from anubis.adapters.log_store.memory import MemoryLogStore
 from anubis.adapters.run_store.memory import MemoryRunStore
 from anubis.adapters.schedule_store.memory import MemoryScheduleStore
+from anubis.adapters.script_store.memory import MemoryScriptStore
 from anubis.adapters.series_store.memory import MemorySeriesStore
 from anubis.bootstrap import capacity
 from anubis.bootstrap.application import Submission
@@ -53,6 +54,7 @@ def installation(**settings: object) -> LocalApplication:
         schedule_store=MemoryScheduleStore(),
         logs=MemoryLogStore(),
         series=MemorySeriesStore(),
+        script_store=MemoryScriptStore(ManualClock()),
         engines={"process": PROCESS},
         wake_runtime=nobody,
     )

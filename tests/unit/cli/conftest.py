@@ -13,6 +13,7 @@ import pytest
 from anubis.adapters.log_store.memory import MemoryLogStore
 from anubis.adapters.run_store.memory import MemoryRunStore
 from anubis.adapters.schedule_store.memory import MemoryScheduleStore
+from anubis.adapters.script_store.memory import MemoryScriptStore
 from anubis.adapters.series_store.memory import MemorySeriesStore
 from anubis.bootstrap.application import Application
 from anubis.bootstrap.local import LocalApplication
@@ -44,6 +45,7 @@ class World:
         self.schedules = MemoryScheduleStore()
         self.logs = MemoryLogStore()
         self.series = MemorySeriesStore()
+        self.scripts = MemoryScriptStore(ManualClock(NOON))
         self.application = LocalApplication(
             settings=Settings(home=home),
             clock=ManualClock(NOON),
@@ -51,6 +53,7 @@ class World:
             schedule_store=self.schedules,
             logs=self.logs,
             series=self.series,
+            script_store=self.scripts,
             engines={"process": PROCESS},
             wake_runtime=self._wake,
         )

@@ -12,6 +12,7 @@ import pytest
 from anubis.adapters.log_store.memory import MemoryLogStore
 from anubis.adapters.run_store.memory import MemoryRunStore
 from anubis.adapters.schedule_store.memory import MemoryScheduleStore
+from anubis.adapters.script_store.memory import MemoryScriptStore
 from anubis.adapters.series_store.memory import MemorySeriesStore
 from anubis.bootstrap import firing
 from anubis.bootstrap.application import Application, Submission
@@ -62,6 +63,7 @@ class World:
         self.clock = ManualClock(NOON + HOUR / 2)
         self.runs = MemoryRunStore()
         self.kept = MemoryScheduleStore()
+        self.scripts = MemoryScriptStore(self.clock)
         self.app = LocalApplication(
             settings=Settings(home=home),
             clock=self.clock,
@@ -69,6 +71,7 @@ class World:
             schedule_store=self.kept,
             logs=MemoryLogStore(),
             series=MemorySeriesStore(),
+            script_store=self.scripts,
             engines={"process": PROCESS},
             wake_runtime=self._wake,
         )

@@ -20,6 +20,9 @@ LARGER: Mapping[str, int] = {"/api/job/descriptor": 256 * 1024**2}
 """Paths that take more: the original clients send the archive of their scripts there."""
 
 
+LARGER_BELOW: Mapping[str, int] = {"/api/v1/scripts/": 256 * 1024**2}
+"""The same for all paths that begin so: each archive has one of its own."""
+
 SMALLER: Mapping[str, int] = {"/api/v1/tokens": 64 * 1024}
 """Paths that take less: what is sent there is read before it is known whether the asker may."""
 
@@ -65,6 +68,9 @@ class SizeLimit:
 
 def limit_of(path: str) -> int:
     """Bytes that a request for this path may bring."""
+    for start, limit in LARGER_BELOW.items():
+        if path.startswith(start):
+            return limit
     return LARGER.get(path) or SMALLER.get(path, LARGEST_BODY)
 
 

@@ -58,6 +58,9 @@ _INSPECT = Flag(
     declined="events have numbers here, not message ids; 'anubis status RUN --json' shows them all",
 )
 
+SCRIPT = "--script"
+"""What to submit beside a descriptor: no command of its own, but part of ``--submit``."""
+
 FLAGS: Mapping[str, Flag] = {
     "--submit": Flag(takes=Takes.VALUE, verb=("submit",)),
     "--status": Flag(takes=Takes.MAYBE, verb=("status",)),
@@ -98,11 +101,8 @@ FLAGS: Mapping[str, Flag] = {
     "--force": _MODIFIER,
     "--verbose": _MODIFIER,
     "--debug": _MODIFIER,
+    SCRIPT: Flag(takes=Takes.VALUE),
     # Understood, and declined.
-    "--script": Flag(
-        takes=Takes.VALUE,
-        declined="packing scripts is not there yet; a descriptor's command finds files beside it",
-    ),
     "--inspect": _INSPECT,
     "-i": _INSPECT,
     "--sync-version": _FETCH,
@@ -131,7 +131,19 @@ def translate(arguments: Sequence[str]) -> list[list[str]]:
     commands = [_command(item) for item in given if item.flag.verb]
     if not commands:
         raise UserError(f"{' '.join(arguments)}: nothing to do; 'anubis --help' lists the commands")
-    return _joined(commands)
+    return _with_code(_joined(commands), [item for item in given if item.name == SCRIPT])
+
+
+def _with_code(commands: list[list[str]], named: Sequence[Given]) -> list[list[str]]:
+    """The same commands, of which the submission has its code."""
+    if not named:
+        return commands
+    if len(named) > 1:
+        raise UserError(f"{SCRIPT}: give it once; several files are submitted as one folder")
+    if all(command[0] != "submit" for command in commands):
+        raise UserError(f"{SCRIPT}: it belongs to --submit, which is missing")
+    words = [SCRIPT, *_command(named[0])]
+    return [[*one, *words] if one[0] == "submit" else one for one in commands]
 
 
 def _read(arguments: Sequence[str]) -> list[Given]:

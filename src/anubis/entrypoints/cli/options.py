@@ -40,6 +40,20 @@ def priority(command: Command) -> Command:
     return click.option("--priority", metavar="N", type=kind, help=text)(command)
 
 
+def script(command: Command) -> Command:
+    """--script, code for the run. Once: click would take the last of several without a word."""
+    text = "Submit this file or folder of code too; the run finds it in $BAI_SCRIPTS_PATH."
+    option = click.option("--script", metavar="PATH", multiple=True, callback=_once, help=text)
+    return option(command)
+
+
+def _once(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> str | None:
+    if len(values) > 1:
+        text = "give it once; several files are submitted as one folder"
+        raise click.BadParameter(text, context, option)
+    return values[0] if values else None
+
+
 def descriptor_argument(command: Command) -> Command:
     """FILE: a path, ``-``, or a run to repeat."""
     return click.argument("file", metavar="FILE")(command)

@@ -117,6 +117,7 @@ class DocumentShape(TypedDict):
     run: str
     name: str
     directory: str
+    script: str
     sha: str
     content: str
 
@@ -337,6 +338,7 @@ def document_shape(run_id: RunId, document: Document) -> DocumentShape:
         run=run_id,
         name=document.name,
         directory=document.directory,
+        script=document.script,
         sha=document.sha,
         content=document.content.decode("utf-8", "replace"),
     )

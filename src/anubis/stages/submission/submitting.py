@@ -59,6 +59,8 @@ async def submit(request: Request, store: RunStore, clock: Clock) -> Run:
         deadline=now + PATIENCE,
     )
     message = f"submitted {request.document.name} for the {request.engine} engine"
+    if request.document.script:
+        message += f" with the code of {request.document.script}"
     if request.occasion:
         message += f" {request.occasion}"
     plan = plans.to_json(request.plan)

@@ -135,8 +135,10 @@ LINE: Final = shapes.ExactLineShape(
     base64=None,
 )
 
+SCRIPT: Final = f"{SHA}.tar"
+
 DOCUMENT: Final = shapes.DocumentShape(
-    run=RUN_ID, name="train.toml", directory="", sha=SHA, content=TOML
+    run=RUN_ID, name="train.toml", directory="", script="", sha=SHA, content=TOML
 )
 
 SCHEDULE: Final = shapes.ScheduleShape(

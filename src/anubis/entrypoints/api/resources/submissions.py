@@ -63,10 +63,8 @@ class HandedIn:
 
 async def read(request: Request, options: runs.SubmissionOptions) -> HandedIn:
     """What a request hands in. Raises HTTPException 413 or 415, or RequestValidationError."""
-    packing = request.headers.get("Content-Encoding", "identity").strip().lower()
-    if packing != "identity":
-        raise HTTPException(415, f"Content-Encoding: found {packing!r}, expected none")
-    kind = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    must_be_plain(request)
+    kind = media_type(request)
     if kind == JSON:
         given = parsed(runs.Submission, await body(request, LARGEST_JSON))
         content = given.descriptor.encode()
@@ -79,9 +77,26 @@ async def read(request: Request, options: runs.SubmissionOptions) -> HandedIn:
     return await _located(content, wanted)
 
 
+def must_be_plain(request: Request) -> None:
+    """Raise HTTPException 415 for a body that was packed for its way."""
+    packing = request.headers.get("Content-Encoding", "identity").strip().lower()
+    if packing != "identity":
+        raise HTTPException(415, f"Content-Encoding: found {packing!r}, expected none")
+
+
+def media_type(request: Request) -> str:
+    """What the body is, as its sender says."""
+    return request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+
+
 async def _located(content: bytes, wanted: runs.SubmissionOptions) -> HandedIn:
     document, warnings = await located(
-        Document(name=wanted.name or "descriptor.toml", directory=wanted.directory, content=content)
+        Document(
+            name=wanted.name or "descriptor.toml",
+            directory=wanted.directory,
+            content=content,
+            script=wanted.script,
+        )
     )
     return HandedIn(
         document=document,

@@ -16,6 +16,7 @@ from anubis.entrypoints.cli import (
     documents,
     exits,
     following,
+    leaving_code,
     options,
     session,
     showing,
@@ -31,6 +32,7 @@ UPCOMING = 3
 
 @click.command("run")
 @options.descriptor_argument
+@options.script
 @options.engine
 @options.priority
 @options.as_json
@@ -38,13 +40,15 @@ UPCOMING = 3
 def run_command(
     opener: session.Opener | None,
     file: str,
+    script: str | None,
     engine: str | None,
     priority: int | None,
     as_json: bool,
 ) -> int:
     """Run a benchmark, show it live and print its results.
 
-    FILE is a descriptor, '-' for standard input, or a run to repeat.
+    FILE is a descriptor, '-' for standard input, or a run to repeat, with its code unless
+    --script brings other code.
 
     Ctrl-C cancels the run and waits for its end; a second Ctrl-C leaves at once, while the run
     is still being canceled. Closing the terminal cancels nothing: the run goes on, and
@@ -53,7 +57,8 @@ def run_command(
     """
 
     async def work(application: Application) -> int:
-        document = (await documents.find(application, file)).document
+        found = await documents.find(application, file)
+        document = await leaving_code.beside(application, found.document, script)
         submission = _submission(document, engine, priority, now=True)
         return await _run(application, submission, as_json=as_json)
 
@@ -78,6 +83,7 @@ async def _run(application: Application, submission: Submission, *, as_json: boo
 
 @click.command("submit")
 @options.descriptor_argument
+@options.script
 @options.engine
 @options.priority
 @click.option("--watch", is_flag=True, help="Then follow the run until it ends.")
@@ -87,6 +93,7 @@ async def _run(application: Application, submission: Submission, *, as_json: boo
 def submit_command(
     opener: session.Opener | None,
     file: str,
+    script: str | None,
     engine: str | None,
     priority: int | None,
     watch: bool,
@@ -95,8 +102,9 @@ def submit_command(
 ) -> int:
     """Hand in a benchmark and return at once with its id.
 
-    FILE is a descriptor, '-' for standard input, or a run to repeat. Only the id goes to
-    standard output. The run goes on without a service and without this terminal.
+    FILE is a descriptor, '-' for standard input, or a run to repeat, with its code unless
+    --script brings other code. Only the id goes to standard output. The run goes on without a
+    service and without this terminal.
 
     A descriptor with a schedule is stored as one: it fires again and again, and the id is the
     schedule's. 'anubis schedule' looks after it.
@@ -104,8 +112,9 @@ def submit_command(
 
     async def work(application: Application) -> int:
         found = await documents.find(application, file)
-        submission = _submission(found.document, engine, priority, now=found.is_repeat)
-        if not found.is_repeat and _recurs(application, found.document):
+        document = await leaving_code.beside(application, found.document, script)
+        submission = _submission(document, engine, priority, now=found.is_repeat)
+        if not found.is_repeat and _recurs(application, document):
             return await _schedule(application, submission, watch=watch, as_json=as_json)
         submitted = await application.submit(submission)
         _warn(submitted.warnings)

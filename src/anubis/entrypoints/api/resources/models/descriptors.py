@@ -14,6 +14,8 @@ class Descriptor(Answer):
     name: str
     directory: str
     """Where relative paths start; empty: an empty folder of the run's own."""
+    script: str
+    """The archive of code that was submitted beside it; empty: none."""
     sha: str
     """SHA-256 of the exact bytes."""
     content: str

@@ -141,6 +141,8 @@ class Submission(Body):
     directory: Annotated[str, StringConstraints(max_length=4096, pattern=r"^[^\x00]*$")] = ""
     """Where the run starts: an absolute path on the machine of the service. One that does not exist
     there is not used: the run starts in an empty folder of its own, and a warning says so."""
+    script: Line = ""
+    """The archive of its code, which `PUT /scripts/{name}` has left here."""
     engine: Line | None = None
     """Wins over the descriptor."""
     priority: Priority | None = None
@@ -158,6 +160,8 @@ class SubmissionOptions(Filters):
         "", examples=[""]
     )
     """Where the run starts, on the machine of the service."""
+    script: Line = Field("", examples=[""])
+    """The archive of its code, which `PUT /scripts/{name}` has left here."""
     engine: Line | None = Field(None, examples=["process"])
     """Wins over the descriptor."""
     priority: Priority | None = Field(None, examples=[0])
