@@ -10,7 +10,8 @@ from anubis.stages.collection import ranks
 
 
 def split(block: bytes) -> list[tuple[str, Stream, bytes]]:
-    return list(ranks.split("launcher", Stream.STDOUT, block))
+    launcher = ranks.Ranks("launcher", Stream.STDOUT)
+    return [*launcher.add(block), *launcher.finish()]
 
 
 def test_lines_without_a_tag_are_the_launchers_own() -> None:
@@ -26,7 +27,34 @@ def test_the_tag_says_who_and_on_which_stream() -> None:
     ]
 
 
-def test_a_tag_counts_only_at_the_beginning_of_a_line() -> None:
+def test_a_rank_that_is_interrupted_by_another_keeps_its_line() -> None:
+    """As Open MPI 4.1 writes it when it has read half of a line."""
+    block = b"[1,1]<stdout>:one[1,0]<stdout>:zero\n[1,1]<stdout>:\n[1,0]<stdout>:x[1,0]<stdout>:\n"
+    assert split(block) == [
+        ("rank-0", Stream.STDOUT, b"zero\n"),
+        ("rank-1", Stream.STDOUT, b"one\n"),
+        ("rank-0", Stream.STDOUT, b"x\n"),
+    ]
+
+
+def test_a_line_too_long_for_one_block_stays_with_its_rank() -> None:
+    launcher = ranks.Ranks("launcher", Stream.STDOUT)
+    blocks = (b"[1,1]<stdout>:aaa", b"bbb", b"ccc\n", b"d\n")
+    assert [said for block in blocks for said in launcher.add(block)] == [
+        ("rank-1", Stream.STDOUT, b"aaabbbccc\n"),
+        ("launcher", Stream.STDOUT, b"d\n"),
+    ]
+
+
+def test_a_rank_that_never_ends_its_line_does_not_fill_our_memory() -> None:
+    launcher = ranks.Ranks("launcher", Stream.STDOUT)
+    piece = b"x" * ranks.LONGEST_REST
+    given = [*launcher.add(b"[1,0]<stdout>:" + piece), *launcher.add(piece)]
+    assert given == [("rank-0", Stream.STDOUT, piece + piece)]
+    assert list(launcher.finish()) == []
+
+
+def test_a_tag_counts_only_in_a_line_that_begins_with_one() -> None:
     assert split(b"see [1,0]<stdout>:x\n") == [
         ("launcher", Stream.STDOUT, b"see [1,0]<stdout>:x\n")
     ]

@@ -76,6 +76,7 @@ class Collector:
         self._tagged = frozenset(tagged)
         self._units = {definition.name: definition.units for definition in self._metrics}
         self._output: dict[tuple[str, Stream], LineAssembler] = {}
+        self._ranks: dict[tuple[str, Stream], ranks.Ranks] = {}
         self._emitted: dict[str, LineAssembler] = {}
         self._meters: dict[str, resources.CpuMeter] = {}
         self._samples = Samples()
@@ -132,6 +133,9 @@ class Collector:
         for (unit, stream), assembler in self._output.items():
             if rest := assembler.finish():
                 await self._take_lines(unit, stream, rest)
+        for (launcher, _), ranks_of_it in self._ranks.items():
+            for speaker, kind, rest in ranks_of_it.finish():
+                await self._take_block(speaker, kind, rest, said_by=launcher)
         for unit, assembler in self._emitted.items():
             self._read_emitted(unit, assembler.finish())
 
@@ -169,7 +173,8 @@ class Collector:
             await self._take_block(unit, stream, block)
             return
         self._last_lines.add(unit, stream, block)  # why it failed is in what its ranks said
-        for speaker, kind, lines in ranks.split(unit, stream, block):
+        told_apart = self._ranks.setdefault((unit, stream), ranks.Ranks(unit, stream))
+        for speaker, kind, lines in told_apart.add(block):
             await self._take_block(speaker, kind, lines, said_by=unit)
 
     async def _take_block(
