@@ -14,7 +14,7 @@ import time
 from mpi4py import MPI
 
 FEATURES = 64
-BATCH = 32  # of each process and step
+BATCH = 128  # of each process and step
 
 
 def say(text):
@@ -86,7 +86,7 @@ def alone(world, batches):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--steps", type=int, default=100, help="in each epoch")
+    parser.add_argument("--steps", type=int, default=20, help="in each epoch")
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
 
