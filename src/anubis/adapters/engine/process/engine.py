@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import dataclasses
 import time
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +22,7 @@ from anubis.adapters.engine.process import (
     addressing,
     directories,
     following,
+    reading,
     removing,
     specifying,
     watching,
@@ -37,19 +38,13 @@ from anubis.domain.document import Fingerprint
 from anubis.domain.errors import EngineUnavailable, NotPossible
 from anubis.domain.observation import (
     Condition,
-    EmittedChunk,
     EndCause,
     Observation,
-    OutputChunk,
     ResourceReading,
 )
 from anubis.domain.plan import SOLE, Plan
 from anubis.domain.run import RunId
 
-THREAD_BYTES = 256 * 1024
-"""Reading more than this takes long enough to be worth a thread."""
-
-BATCH_ITEMS = 1000
 REMOVE_SECONDS = 15.0
 PAUSE_SECONDS = 0.02
 
@@ -135,13 +130,13 @@ class ProcessEngine:
             while True:
                 end = self._ends.setdefault(directory.name, asyncio.Event())
                 ended = await watch.ended()  # first, so that the last turn sees everything
-                async for observation in _read(follower, follower.turn()):
+                async for observation in reading.observations(follower, follower.turn()):
                     watch.note_news()
                     yield await self._with_gpus(directory, observation)
                 if ended is not None:
                     break
                 await watch.wait(end)
-            async for observation in _read(follower, follower.rest(ended)):
+            async for observation in reading.observations(follower, follower.rest(ended)):
                 yield observation
             self._let_go(directory.name)
         finally:
@@ -253,29 +248,3 @@ def _recover(directory: str) -> None:
     with contextlib.suppress(OSError, ValueError):
         while not recovery.recover(directory, "removed") and time.monotonic() < give_up:
             time.sleep(PAUSE_SECONDS)
-
-
-async def _read(
-    follower: following.Follower, observations: Iterator[Observation]
-) -> AsyncIterator[Observation]:
-    """Iterate here when little is to be read, in a thread when it would block the loop."""
-    if follower.pending_bytes() < THREAD_BYTES:
-        for observation in observations:
-            yield observation
-        return
-    while batch := await asyncio.to_thread(_batch, observations):
-        for observation in batch:
-            yield observation
-
-
-def _batch(observations: Iterator[Observation]) -> list[Observation]:
-    """As many as are worth one trip to a thread: about a chunk of bytes."""
-    batch: list[Observation] = []
-    size = 0
-    for observation in observations:
-        batch.append(observation)
-        if isinstance(observation, OutputChunk | EmittedChunk):
-            size += len(observation.data)
-        if size >= following.CHUNK_BYTES or len(batch) >= BATCH_ITEMS:
-            break
-    return batch

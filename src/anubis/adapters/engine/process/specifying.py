@@ -40,14 +40,14 @@ def write_spec(
         "directory": unit.directory or str(directory / files.WORK),
         "affinity": list(unit.cpu_affinity),
         "niceness": unit.niceness,
-        "running_seconds": _longest(plan, name).total_seconds(),
+        "running_seconds": longest(plan, name).total_seconds(),
         "grace": plan.limits.grace.total_seconds(),
         "output_bytes": plan.limits.output_bytes,
     }
     files.write_durably(live, files.SPEC, json.dumps(spec).encode(), sync=False)
 
 
-def _longest(plan: Plan, name: str) -> timedelta:
+def longest(plan: Plan, name: str) -> timedelta:
     """How long a unit may run. One that others wait for begins before the unit that decides, by as
     much as all the waiting takes, and must be there as long as that one is.
     """

@@ -35,6 +35,7 @@ SOLE = "benchmark"  #: the unit whose directory bears the name of the run alone;
 
 SPEC, LOCK, JOURNAL, STATUS = "spec.json", "lock", "journal", "status.json"
 CONTROL, STOP, DEFECT, WORK = "control", "stop.json", "defect.json", "work"
+CONTAINER = "container.json"  #: what a guard must know, where the unit is a container
 
 STREAMS: tuple[tuple[str, str], ...] = (
     ("stdout.fifo", "stdout"),
@@ -148,6 +149,11 @@ def has_ended(directory: str) -> bool:
         return os.stat(f"{directory}/{STATUS}").st_size > 0
     except FileNotFoundError:
         return False
+
+
+def is_container(directory: str) -> bool:
+    """Whether the unit is a container: then its processes are the daemon's, and not ours to end."""
+    return os.path.exists(f"{directory}/{CONTAINER}")
 
 
 def was_started(directory: str) -> bool:

@@ -51,9 +51,9 @@ class Journal:
             files.write_all(descriptor, MAGIC)
         return cls(descriptor)
 
-    def started(self, process: int, ticks: int) -> None:
-        """The program exists."""
-        self._append(STARTED, 0, (process, ticks, 0, 0, 0, 0))
+    def started(self, process: int, ticks: int, at: int | None = None) -> None:
+        """The program exists; since ``at``, in ns since 1970, or now."""
+        self._append(STARTED, 0, (process, ticks, 0, 0, 0, 0), at)
 
     def mark(self, stream: int, size: int) -> None:
         """Of this stream, so many bytes are in its file by now."""
@@ -63,8 +63,10 @@ class Journal:
         """What the tree uses now."""
         self._append(READING, 0, numbers)
 
-    def _append(self, kind: int, stream: int, numbers: tuple[int, ...]) -> None:
-        record = RECORD.pack(kind, stream, time.time_ns(), *numbers)
+    def _append(
+        self, kind: int, stream: int, numbers: tuple[int, ...], at: int | None = None
+    ) -> None:
+        record = RECORD.pack(kind, stream, at or time.time_ns(), *numbers)
         written = os.write(self._descriptor, record)
         if written < len(record):  # an almost full disk; half a record would shift all later ones
             os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - written)

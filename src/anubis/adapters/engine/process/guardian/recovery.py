@@ -33,6 +33,8 @@ def recover(directory: str, reason: str, also: Finder = tuple) -> bool:
     """
     if not os.path.isdir(directory) or files.has_ended(directory):
         return True
+    if files.is_container(directory):  # it goes on without a guard, until somebody asks for another
+        return True
     lock = files.take_lock(directory)
     if lock is None:
         return False

@@ -253,6 +253,12 @@ def _ignore(_number: int, _frame: object) -> None:
 
 def main(directory: str) -> None:
     """Be the shim of this run, unless there is or was one already."""
+    if files.is_container(directory):
+        # Here and not above: the shims of programs need none of it.
+        from anubis.adapters.engine.process.guardian import container
+
+        container.main(directory)
+        return
     os.setsid()
     linux.adopt_orphans(True)
     linux.name_process("anubis-shim")

@@ -1,0 +1,298 @@
+"""The Docker engine: units are containers, guarded by processes that outlive us.
+
+The daemon owns the containers. All that was seen of one is in its unit's directory, written by its
+guard, in the same form as for a program of the process engine; so every observer sees the same, and
+a service that was killed finds everything again. This class creates, asks for guards, and removes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import AsyncIterator, Collection, Sequence
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from anubis.adapters.engine import probing
+from anubis.adapters.engine.docker import composing, guarding, images, leaving
+from anubis.adapters.engine.docker.capabilities import DOCKER
+from anubis.adapters.engine.docker.composing import Manners, Names
+from anubis.adapters.engine.docker.daemon import Daemon, Refused
+from anubis.adapters.engine.docker.fingerprinting import Fingerprinter
+from anubis.adapters.engine.process import (
+    directories,
+    following,
+    reading,
+    removing,
+    specifying,
+    watching,
+)
+from anubis.adapters.engine.process.gpus import GpuBook, Gpus
+from anubis.adapters.engine.process.guardian import files
+from anubis.adapters.engine.process.link import ZygoteLink
+from anubis.domain.dataset import Report
+from anubis.domain.document import Fingerprint
+from anubis.domain.errors import EngineUnavailable, NotPossible
+from anubis.domain.observation import Condition, EndCause, Observation, ResourceReading
+from anubis.domain.plan import SOLE, Plan
+from anubis.domain.run import RunId
+
+NO_ADDRESS_SECONDS = 0.2
+"""How often we ask where a container is that has just been started."""
+
+
+class DockerEngine:
+    """Runs as containers. Enter it, or call ``close``: runs go on without it either way."""
+
+    def __init__(
+        self, directory: Path, address: str, *, pull: str, revive: tuple[str, ...] | None
+    ) -> None:
+        self._directory = directory.resolve()
+        self._home = composing.home_id(directory.parent)
+        self._daemon = Daemon(address)
+        self._pull = pull
+        self._link = ZygoteLink(self._directory, revive, self._note_end)
+        self._places = directories.Directories(self._directory)
+        self._ends: dict[str, asyncio.Event] = {}
+        self._held: dict[str, watching.Pipes] = {}
+        self._gpus = Gpus()
+        self._books: dict[str, GpuBook] = {}
+        self._fingerprinter = Fingerprinter(self._daemon, self._gpus)
+        self._known_manners: Manners | None = None
+        self._making = asyncio.Lock()  #: networks: the daemon would make two of one name
+        self.capabilities = DOCKER
+
+    async def __aenter__(self) -> Self:
+        removing.forget_strays(self._directory)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # After a defect of ours we leave as if we had been killed: the zygote starts another.
+        await self.close(says_goodbye=error is None)
+
+    async def close(self, *, says_goodbye: bool = True) -> None:
+        """Leave; runs in flight go on, and are found again by the next engine."""
+        await self._link.close(says_goodbye=says_goodbye)
+        await self._daemon.close()
+        for name in list(self._held):
+            self._let_go(name)
+
+    async def prepare(self, plan: Plan, report: Report) -> None:
+        """See the port. Pulls images as the policy says."""
+        await images.bring(self._daemon, plan, self._pull, report)
+
+    async def fingerprint(self, plan: Plan) -> Fingerprint:
+        """See the port."""
+        return await self._fingerprinter.take(plan)
+
+    async def start(self, run_id: RunId, plan: Plan, unit: str = SOLE) -> None:
+        """See the port. The name of a container can be given once; its guard starts it."""
+        directory = self._places.unit(run_id, unit)
+        if files.was_started(str(directory)):
+            return
+        try:
+            guarding.make_place(directory)
+            container = await self._create(run_id, plan, unit)
+            if isinstance(container, str):
+                guarding.refuse(directory, unit, container)
+                return
+            guarding.write_spec(directory, plan, unit, container)
+            self._hold(directory)
+        except OSError as error:
+            raise EngineUnavailable(f"{directory} cannot be used: {error.strerror}") from error
+        try:
+            await self._link.start(directory.name)
+        except EngineUnavailable:
+            (directory / files.CONTAINER).unlink(missing_ok=True)  # nobody was asked to start it
+            raise
+
+    async def _create(self, run_id: RunId, plan: Plan, name: str) -> dict[str, object] | str:
+        """A container as its guard must know it; or why there can be none."""
+        unit = composing.placed(plan, name)
+        if obstacle := composing.obstacle(unit):
+            return obstacle
+        names = Names(home=self._home, run_id=run_id)
+        manners = await self._manners()
+        fifo = guarding.emit_fifo(self._places.unit(run_id, name))
+        setting = composing.Setting(names=names, manners=manners, fifo=fifo)
+        try:
+            if composing.needs_network(plan):
+                async with self._making:
+                    await self._daemon.make_network(names.network, composing.network(names))
+            shape = composing.container(setting, plan, unit)
+            container = await self._daemon.create(names.container(name), shape)
+        except Refused as error:
+            return f"the container cannot be created: {error}"
+        return {
+            "container": container,
+            "address": self._daemon.address,
+            "version": (await self._daemon.version()).api,
+            "has_init": manners.has_init,
+        }
+
+    async def _manners(self) -> Manners:
+        if self._known_manners is None:
+            if (await self._daemon.version()).is_podman:
+                self._known_manners = composing.PODMANS
+            else:
+                has_init = bool((await self._daemon.facts()).get("InitBinary"))
+                self._known_manners = dataclasses.replace(composing.DOCKERS, has_init=has_init)
+        return self._known_manners
+
+    async def started(self, run_id: RunId) -> frozenset[str]:
+        """See the port."""
+        places = self._places.of(run_id)
+        return frozenset(files.owner(place.name)[1] for place in places if guarding.is_used(place))
+
+    async def observe(self, run_id: RunId, unit: str = SOLE) -> AsyncIterator[Observation]:
+        """See the port."""
+        directory = self._places.unit(run_id, unit)
+        if not guarding.is_used(directory):
+            yield watching.lost(unit, f"{unit} was never started on this machine")
+            return
+        if not files.has_ended(str(directory)):
+            self._hold(directory)
+        follower = following.Follower(directory, unit)
+        watch = guarding.Watch(directory, lambda: self._call_guard(directory))
+        try:
+            while True:
+                end = self._ends.setdefault(directory.name, asyncio.Event())
+                ended = await watch.ended()  # first, so that the last turn sees everything
+                async for observation in reading.observations(follower, follower.turn()):
+                    watch.note_news()
+                    yield await self._with_gpus(directory, observation)
+                if ended is not None:
+                    break
+                if not directory.is_dir():
+                    ended = watching.lost(unit, "the run was removed")
+                    break
+                await watch.wait(end)
+            async for observation in reading.observations(follower, follower.rest(ended)):
+                yield observation
+            self._let_go(directory.name)
+        finally:
+            follower.close()
+
+    async def _call_guard(self, directory: Path) -> None:
+        """Have somebody guard a container again, whose guard was killed. If not now, then later."""
+        with contextlib.suppress(OSError, EngineUnavailable):
+            guarding.make_place(directory)
+            await self._link.start(directory.name)
+
+    async def probe(self, run_id: RunId, plan: Plan, unit: str) -> AsyncIterator[Condition]:
+        """See the port. Asked from this machine, at the container's own address."""
+        asked = plan.unit(unit)
+        host = ""
+        if asked.readiness is not None or asked.liveness is not None:
+            host = await self._address(run_id, unit)
+        conditions = probing.conditions(asked, lambda number: (host, number))
+        async with contextlib.aclosing(conditions):
+            async for condition in conditions:
+                yield condition
+
+    async def _address(self, run_id: RunId, unit: str) -> str:
+        """Where a unit is; waits while its container is being started."""
+        name = Names(home=self._home, run_id=run_id).container(unit)
+        while True:
+            with contextlib.suppress(EngineUnavailable):
+                found = await self._daemon.container(name)
+                if found is not None and found.address:
+                    return found.address
+            await asyncio.sleep(NO_ADDRESS_SECONDS)
+
+    async def stop(
+        self,
+        run_id: RunId,
+        *,
+        grace: timedelta,
+        cause: EndCause,
+        units: Collection[str] | None = None,
+    ) -> None:
+        """See the port. The request is a file that the guard acts on, also a later one."""
+        for directory in self._places.of(run_id):
+            is_meant = units is None or files.owner(directory.name)[1] in units
+            if is_meant and guarding.is_used(directory) and not files.has_ended(str(directory)):
+                await self._ask_to_end(directory, grace, cause)
+
+    async def _ask_to_end(self, directory: Path, grace: timedelta, cause: EndCause) -> None:
+        try:
+            specifying.write_stop(directory, grace, cause)
+        except FileNotFoundError:  # removed at this moment
+            return
+        except OSError as error:
+            raise EngineUnavailable(f"the request to stop cannot be written: {error}") from error
+        if not guarding.is_guarded(directory) and not self._link.serves(directory.name):
+            await self._call_guard(directory)
+
+    async def remove(self, run_id: RunId) -> None:
+        """See the port. Raises NotPossible while a unit goes on."""
+        places = self._places.of(run_id)
+        pending = [place for place in places if not files.has_ended(str(place))]
+        if any(guarding.is_guarded(place) for place in pending):
+            raise NotPossible(f"run {run_id} still goes on; stop it first")
+        left = await leaving.find(self._daemon, self._home, run_id)
+        if pending and any(one.is_running for one in left):
+            raise NotPossible(f"run {run_id} still goes on; stop it first")
+        await self._delete(run_id, left)
+
+    async def wipe(self, run_id: RunId) -> None:
+        """Delete all that there is of a run that nobody needs any more, also what still runs."""
+        await self._delete(run_id, await leaving.find(self._daemon, self._home, run_id))
+
+    async def _delete(self, run_id: RunId, left: Sequence[leaving.Left]) -> None:
+        await leaving.delete(self._daemon, left)
+        for place in self._places.of(run_id):
+            self._let_go(place.name)
+            await asyncio.to_thread(removing.delete, place)
+
+    async def leftovers(self) -> Sequence[RunId]:
+        """See the port. What the daemon has is added, if it answers."""
+        known = set(self._places.runs())
+        with contextlib.suppress(EngineUnavailable, Refused):
+            known |= {one.run_id for one in await leaving.find(self._daemon, self._home)}
+        return sorted(known)
+
+    async def describe(self) -> str:
+        """Who answers, for people. Raises EngineUnavailable."""
+        version, facts = await self._daemon.version(), await self._daemon.facts()
+        name = "Podman" if version.is_podman else "Docker"
+        words = (
+            f"{name} {version.version} at {self._daemon.address}",
+            f"{facts.get('Driver')}, cgroup v{facts.get('CgroupVersion', '?')}",
+        )
+        return ", ".join(words)
+
+    async def _with_gpus(self, directory: Path, observation: Observation) -> Observation:
+        """Complete a resource reading by what the GPUs did, when there are any."""
+        if not isinstance(observation, ResourceReading) or not self._gpus.may_exist:
+            return observation
+        book = self._books.get(directory.name)
+        if book is None:
+            book = self._books[directory.name] = GpuBook(directory, self._gpus)
+        values = await asyncio.to_thread(book.values_for, observation)
+        return dataclasses.replace(observation, gpus=values)
+
+    def _note_end(self, name: str) -> None:
+        """The zygote saw a guard ending, or died and sees nothing any more."""
+        if end := self._ends.pop(name, None):
+            end.set()
+        if files.has_ended(str(self._directory / name)):
+            self._let_go(name)
+
+    def _hold(self, directory: Path) -> None:
+        if directory.name not in self._held:
+            self._held[directory.name] = watching.Pipes(directory)
+
+    def _let_go(self, name: str) -> None:
+        self._ends.pop(name, None)
+        self._books.pop(name, None)
+        if pipes := self._held.pop(name, None):
+            pipes.close()
