@@ -1,1 +1,1 @@
-"""Make keys for units of a run that talk to each other over ssh."""
+"""Make the keys with which the units of a run recognise each other over ssh."""

@@ -1,31 +1,37 @@
-"""Keys in OpenSSH's own format, new ones for every run: nobody can use them anywhere else."""
+"""Keys in the form of OpenSSH, made anew for each run: for whoever logs in, and for the host.
+
+The library is part of the extra ``anubis[docker]``, since only units that have hosts of their own
+talk over ssh. It is imported when keys are made.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from anubis.domain.errors import UserError
+from anubis.domain.errors import EngineUnavailable
+
+COMMENT = b"anubis"
 
 
 def make() -> Mapping[str, str]:
-    """A pair for the one who calls (``id``) and a pair for those who are called (``host``).
+    """Two pairs of ed25519 keys: ``id`` and ``host``, with ``id.pub`` and ``host.pub``.
 
-    Raises UserError that names the extra to install where the library is missing.
+    Raises EngineUnavailable if the library is not installed.
     """
-    return {**_pair("id"), **_pair("host")}
+    return {name: text for pair in ("id", "host") for name, text in _pair(pair).items()}
 
 
-def _pair(name: str) -> dict[str, str]:
-    # Here and not above: a plain installation has no need of this library.
+def _pair(name: str) -> Mapping[str, str]:
     try:
         from cryptography.hazmat.primitives import serialization
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    except ImportError:
-        raise UserError(
-            "keys for ssh need a library that is not installed: pip install 'anubis[docker]'"
-        ) from None
-    key = Ed25519PrivateKey.generate()
-    secret = key.private_bytes(
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError as error:
+        raise EngineUnavailable(
+            "units that talk over ssh need a library that is not installed: "
+            "pip install 'anubis[docker]'"
+        ) from error
+    key = ed25519.Ed25519PrivateKey.generate()
+    private = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.OpenSSH,
         serialization.NoEncryption(),
@@ -33,4 +39,4 @@ def _pair(name: str) -> dict[str, str]:
     public = key.public_key().public_bytes(
         serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
     )
-    return {name: secret.decode(), f"{name}.pub": f"{public.decode()} anubis\n"}
+    return {name: private.decode(), f"{name}.pub": f"{public.decode()} {COMMENT.decode()}\n"}
