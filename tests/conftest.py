@@ -6,6 +6,9 @@ import os
 
 import hypothesis
 import pytest
+from tests.data_fixtures import certificate, ftp, ftps, old_ftp, s3
+
+__all__ = ["certificate", "ftp", "ftps", "old_ftp", "s3"]
 
 # The contract suites are a public kit outside tests/: show what their assertions compared.
 pytest.register_assert_rewrite("anubis.testing.contracts")

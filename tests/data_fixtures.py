@@ -1,4 +1,4 @@
-"""Fixtures of the servers of data; a ``conftest.py`` imports those that its tests need."""
+"""Fixtures of the servers of data: one of each for all tests of a process, started when needed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Real servers of data on loopback, for tests: S3 (SeaweedFS) and FTP, also with TLS.
 
-Each is a context manager; ``tests/**/conftest.py`` make fixtures of them.
+Each is a context manager; ``data_fixtures`` makes fixtures of them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import contextlib
 import dataclasses
 import json
 import logging
-import os
 import pathlib
 import shutil
 import socket
@@ -19,22 +18,17 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import httpx
-import pytest
+from tests.real_parts import need
+
+if TYPE_CHECKING:
+    from obstore.store import S3Store
 
 KEY, SECRET = "anubis-key", "anubis-secret"
 PATIENCE_SECONDS = 60.0
 """For a start. A busy machine needs ten; nothing that works needs so long."""
-
-
-def need(condition: object, what: str) -> None:
-    """Skip at home what cannot be had, and fail where everything must be there."""
-    if condition:
-        return
-    if os.environ.get("CI") or os.environ.get("ANUBIS_CI"):
-        pytest.fail(what)
-    pytest.skip(what)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,11 +62,14 @@ class S3Server:
 
     def put_private(self, bucket: str, key: str, content: bytes) -> None:
         """Make an object that needs the key."""
+        self.store(bucket).put(key, content)
+
+    def store(self, bucket: str) -> S3Store:
+        """For whoever puts much; a bucket comes into being with its first object."""
         from obstore.store import S3Store
 
         config = {"endpoint": self.endpoint, "access_key_id": KEY, "secret_access_key": SECRET}
-        store = S3Store(bucket, config=config, client_options={"allow_http": True})  # type: ignore[arg-type] # names of S3Config
-        store.put(key, content)
+        return S3Store(bucket, config=config, client_options={"allow_http": True})  # type: ignore[arg-type] # names of S3Config
 
 
 @contextlib.contextmanager
@@ -193,7 +190,7 @@ def ftp_server(
     rights.add_user(KEY, SECRET, str(home))
     kind = TLS_FTPHandler if certificate else FTPHandler
     known = {name: fact for name, fact in kind.proto_cmds.items() if name not in without}
-    fields = {"authorizer": rights, "proto_cmds": known}
+    fields = {"authorizer": rights, "proto_cmds": known, "auth_failed_timeout": 0}
     if certificate is not None:
         fields |= {"certfile": str(certificate), "tls_control_required": True}
         fields |= {"tls_data_required": True, "ssl_context": None}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator, Mapping
 
 from anubis.adapters.dataset_source.plugins import plugins
@@ -109,7 +108,13 @@ _OUR_OWN: Mapping[str, Callable[[], DatasetSource]] = {
 
 def _demand_library(scheme: str) -> None:
     extra = EXTRAS.get(scheme)
-    if extra and importlib.util.find_spec("obstore") is None:
+    if extra and not _has_obstore():
         raise DatasetInvalid(
             f"{scheme}:// needs a library that is not installed: pip install 'anubis[{extra}]'"
         )
+
+
+def _has_obstore() -> bool:
+    import importlib.util
+
+    return importlib.util.find_spec("obstore") is not None

@@ -24,8 +24,9 @@ from anubis.domain.dataset import refuse_secrets
 from anubis.domain.errors import DatasetInvalid, SourceUnavailable
 from anubis.ports.dataset_source import Item
 
-DEEPEST = 64
-"""Folders in folders; a link to a folder above would lead down without end."""
+DEEPEST = 32
+"""Folders in folders. A link to a folder above leads down without end; Linux stops at 40, and then
+some servers tell the link as a file."""
 PIECE_BYTES = 1024**2
 _UNKNOWN = ("500", "501", "502", "504")
 """What a server answers that does not know a command or its argument."""
@@ -65,12 +66,16 @@ class Entry:
 def place_of(uri: str) -> Place:
     """Read a URI as RFC 1738 says. Raises DatasetInvalid."""
     refuse_secrets(uri)
-    parts = urllib.parse.urlsplit(uri)
     try:
+        parts = urllib.parse.urlsplit(uri)
         port = parts.port or ftplib.FTP_PORT
+        path = urllib.parse.unquote(parts.path.removeprefix("/"), errors="strict")
+    except UnicodeDecodeError:
+        raise DatasetInvalid(f"{uri}: the path is not UTF-8 behind its % signs") from None
     except ValueError:
-        raise DatasetInvalid(f"{uri}: found no number as the port") from None
-    path = urllib.parse.unquote(parts.path.removeprefix("/"), errors="strict")
+        raise DatasetInvalid(
+            f"{uri}: found no number as the port, or no name as the host"
+        ) from None
     if not parts.hostname or "@" in parts.netloc:
         raise DatasetInvalid(
             f"{uri}: expected {parts.scheme}://host/path. Users are named in ~/.netrc"
@@ -89,7 +94,7 @@ class Session:
         self._place = place
         self._environment = environment
         self._seconds = seconds
-        self._ftp: ftplib.FTP | None = None
+        self._ftp: _PlainFtp | _SecureFtp | None = None
         self._data: socket.socket | None = None
         self._is_abandoned = False
         self._working = threading.Lock()
@@ -106,6 +111,8 @@ class Session:
     def abandon(self) -> None:
         """End it, in the middle of whatever is being done."""
         self._is_abandoned = True
+        if self._ftp is not None:
+            self._ftp.is_abandoned = True
         for one in self._sockets():
             with contextlib.suppress(OSError):
                 # Not that of SSLSocket, which changes what a waiting thread uses.
@@ -117,8 +124,9 @@ class Session:
         place = self._place
         user, password = _credentials(place.host, self._environment)
         with translated(place):
-            ftp = _SecureFtp() if place.scheme == "ftps" else ftplib.FTP()  # noqa: S321 - the user's scheme
+            ftp = _SecureFtp() if place.scheme == "ftps" else _PlainFtp()
             self._ftp = ftp
+            ftp.is_abandoned = self._is_abandoned
             ftp.connect(place.host, place.port, timeout=self._seconds)
             ftp.login(user, password)
             if isinstance(ftp, _SecureFtp):
@@ -255,14 +263,32 @@ class Session:
         return [entry for entry in entries if entry is not None]
 
 
+class _PlainFtp(ftplib.FTP):
+    """One that may be abandoned while it connects, when there is no socket to wake it by yet."""
+
+    is_abandoned = False
+
+    def getresp(self) -> str:
+        if self.is_abandoned:
+            raise OSError("given up")
+        return super().getresp()
+
+
 class _SecureFtp(ftplib.FTP_TLS):
     """With a verified certificate, and one TLS session for both connections.
 
     Many servers refuse a data connection that does not continue the session of the commands.
     """
 
+    is_abandoned = False
+
     def __init__(self) -> None:
         super().__init__(context=ssl.create_default_context())
+
+    def getresp(self) -> str:
+        if self.is_abandoned:
+            raise OSError("given up")
+        return super().getresp()
 
     def ntransfercmd(
         self, cmd: str, rest: int | str | None = None

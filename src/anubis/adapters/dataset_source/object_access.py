@@ -88,7 +88,7 @@ async def _open_s3(name: str, environment: Environment, patience: timedelta) -> 
 
     profile, keys = _profile(environment)
     credentials = _first(environment, _S3_FOUND_BY_OBSTORE)
-    config = _passed(environment, _S3_KEYS) if credentials else keys
+    config = _passed(environment, _S3_KEYS) if credentials else dict(keys)
     endpoint = _s3_endpoint(environment, profile)
     region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
     config["region"] = region or profile.get("region") or "us-east-1"

@@ -245,9 +245,10 @@ def _told(bucket: Bucket, address: str, text: str) -> AnubisError:
         return DatasetInvalid(f"{bucket.place} is not there ({reason or 'not found'})")
     if number in {"401", "403"}:
         return _denied(bucket, address)
-    if number in {"301", "307", "400"}:
+    if number in {"301", "307", "400"} or "redirect without LOCATION" in text:
+        answer = f"{number} {reason}".strip() or "a redirect to nowhere"
         return DatasetInvalid(
-            f"{address}: the store refused the request ({number} {reason}). If the bucket is in "
+            f"{address}: the store refused the request ({answer}). If the bucket is in "
             f"another region, set AWS_REGION. Credentials used: {bucket.credentials}"
         )
     words = f"{number} {reason}".strip() or _without_address(text)

@@ -7,11 +7,14 @@ Nothing of a distribution is imported before a URI of its scheme is asked for.
 from __future__ import annotations
 
 import dataclasses
-import importlib.metadata
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from anubis.domain.errors import DatasetInvalid
 from anubis.ports.dataset_source import DatasetSource
+
+if TYPE_CHECKING:
+    import importlib.metadata
 
 GROUP = "anubis.dataset_sources"
 
@@ -46,6 +49,9 @@ def plugins() -> Mapping[str, Plugin]:
 
     Raises DatasetInvalid if two distributions offer the same scheme.
     """
+    # Not at the top: it costs a command that fetches nothing more than all of our own modules.
+    import importlib.metadata
+
     found: dict[str, Plugin] = {}
     for entry in importlib.metadata.entry_points(group=GROUP):
         plugin = _plugin(entry)
