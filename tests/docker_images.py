@@ -15,11 +15,13 @@ import fcntl
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from typing import IO
 
 PATIENCE_SECONDS = 280.0
 """For one step of making an image. Below the time that a test has."""
@@ -83,7 +85,7 @@ def image(recipe: Recipe) -> str:
 
 def has(name: str) -> bool:
     """Whether the engine has an image of this name."""
-    return docker("image", "inspect", "--format", "{{.Id}}", name, check=False).returncode == 0
+    return bool(identity(name))
 
 
 def docker(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -91,6 +93,60 @@ def docker(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
     # The builder that needs no plug-in: Debian has none.
     environment = {**os.environ, "DOCKER_BUILDKIT": "0"}
     return _call("docker", *words, check=check, environment=environment)
+
+
+def build(folder: pathlib.Path, name: str, base: str) -> None:
+    """Build what a Dockerfile says, on another base than it names. Raises Unavailable."""
+    with alone("build"):  # one after the other: the same content then comes from Docker's cache
+        docker("build", "--quiet", "--build-arg", f"BASE={base}", "--tag", name, str(folder))
+
+
+@contextlib.contextmanager
+def lent(name: str, image: str) -> Iterator[None]:
+    """Let an image be found by a name that belongs to another one, unless that one is here.
+
+    The last of all processes that lend it takes the name away again.
+    """
+    lock_name = re.sub(r"[^a-z0-9]", "-", name)
+    with (cache() / f"lent-{lock_name}.lock").open("w") as lock:
+        while not has(name):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            docker("tag", image, name)
+            fcntl.flock(lock, fcntl.LOCK_SH)  # lets go for an instant, hence the loop
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        try:
+            yield
+        finally:
+            _take_back(name, image, lock)
+
+
+def _take_back(name: str, image: str, lock: IO[str]) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:  # others still need it
+        return
+    if identity(name) == identity(image):
+        docker("rmi", "--no-prune", name)
+
+
+def identity(name: str) -> str:
+    """The id of an image; empty if the engine has none of this name."""
+    found = docker("image", "inspect", "--format", "{{.Id}}", name, check=False)
+    return found.stdout.strip() if found.returncode == 0 else ""
+
+
+def labelled(label: str) -> list[str]:
+    """All containers, networks and volumes with a label."""
+    kinds = {
+        "container": ("ps", "--all", "--format", "{{.Names}}"),
+        "network": ("network", "ls", "--format", "{{.Name}}"),
+        "volume": ("volume", "ls", "--format", "{{.Name}}"),
+    }
+    return [
+        f"{kind} {name}"
+        for kind, words in kinds.items()
+        for name in docker(*words, "--filter", f"label={label}").stdout.split()
+    ]
 
 
 def cache() -> pathlib.Path:

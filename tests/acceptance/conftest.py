@@ -17,12 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import docker_images, real_parts
 
+from anubis.adapters.engine.docker import composing
 from anubis.runtime import locking
 
 from .serving import ANUBIS, BARE, PATIENCE, Service, serving
 
 __all__ = ["ANUBIS", "PATIENCE", "Home", "Service", "serving"]
+
+SAMPLES = Path(__file__).parents[2] / "samples"
 
 DESCRIPTOR = """\
 spec_version = "0.1.0"
@@ -136,6 +140,12 @@ class Home:
             if entry.name.isdigit() and self._is_program(entry)
         ]
 
+    def containers(self) -> list[str]:
+        """Containers, networks and volumes of this home's runs that are still there."""
+        if not (self.path / "docker").exists():
+            return []  # it never had any
+        return docker_images.labelled(f"anubis.home={composing.home_id(self.path)}")
+
     def _is_program(self, entry: Path) -> bool:
         try:
             variables = (entry / "environ").read_bytes().split(b"\0")
@@ -173,6 +183,7 @@ def _remote_home(folder: Path, service: Service) -> Iterator[Home]:
 def _must_be_quiet(home: Home) -> None:
     left = home.programs()
     assert not left, f"processes of ended runs are left: {left}"
+    assert not (left := home.containers()), f"of ended runs are left: {left}"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -180,6 +191,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "column" in metafunc.fixturenames:
         columns = getattr(metafunc.module, "COLUMNS", ("embedded",))
         metafunc.parametrize("column", columns, scope="module", indirect=True)
+
+
+@pytest.fixture(scope="session")
+def sample_images() -> Iterator[None]:
+    """All images that descriptors of samples name, made from Debian packages."""
+    base = real_parts.python_mpi()
+    for name in ("inference", "mpi", "dataset"):
+        docker_images.build(SAMPLES / name, f"anubis-samples/{name}", base)
+    with docker_images.lent("python:3.11-slim", base):
+        yield
 
 
 @pytest.fixture(scope="module")
