@@ -2,7 +2,7 @@
 
 Carrying ── Worker ── Stores
          ├─ Firer ──► a run for each firing of a schedule
-         ├─ ProcessEngine ──► zygote ──► one shim per run
+         ├─ Engines ──► one guardian process per unit
          └─ PipeReceiver ◄── commands
 """
 
@@ -15,10 +15,11 @@ import socket
 from collections.abc import AsyncIterator
 
 from anubis.adapters.clock.system import SystemClock
-from anubis.adapters.engine.process.engine import ProcessEngine
 from anubis.adapters.event_bus.pipe import PipeReceiver
 from anubis.adapters.ssh_keys import openssh
 from anubis.bootstrap import capacity, datasets, embedded, firing
+from anubis.bootstrap import engines as all_engines
+from anubis.bootstrap.engines import Engines
 from anubis.bootstrap.stores import Stores
 from anubis.domain.run import WorkerId
 from anubis.runtime.bringing import Bringer
@@ -33,7 +34,7 @@ class Carrying:
     """A worker with its engines, ready to turn. ``stop`` is set when it is time to leave."""
 
     worker: Worker
-    engine: ProcessEngine
+    engines: Engines
     bus: PipeReceiver
     clock: SystemClock
     stop: asyncio.Event
@@ -68,14 +69,14 @@ async def opened(settings: Settings, stores: Stores) -> AsyncIterator[Carrying]:
     """
     async with contextlib.AsyncExitStack() as stack:
         bus = PipeReceiver.open(settings.wake, stack)
-        engine = await stack.enter_async_context(
-            ProcessEngine(settings.runs, revive=embedded.RUNTIME)
+        engines = await stack.enter_async_context(
+            all_engines.opened(settings, revive=embedded.RUNTIME)
         )
         workshop = Workshop(
             # The lock makes us the only one of this name; what an earlier life held is ours.
             worker=WorkerId(f"embedded@{socket.gethostname()}"),
             store=stores.runs,
-            engines={"process": engine},
+            engines=engines.by_name,
             logs=stores.logs,
             series=stores.series,
             clock=SystemClock(),
@@ -93,7 +94,7 @@ async def opened(settings: Settings, stores: Stores) -> AsyncIterator[Carrying]:
         )
         carrying = Carrying(
             worker=worker,
-            engine=engine,
+            engines=engines,
             bus=bus,
             clock=SystemClock(),
             stop=asyncio.Event(),
@@ -102,7 +103,7 @@ async def opened(settings: Settings, stores: Stores) -> AsyncIterator[Carrying]:
         carrying.start(worker.keep_leases, name="leases")
         application = embedded.over(stores, settings, carrying.wake)
         # Whoever waits for the next firing must not be killed unseen.
-        firer = firing.firer(application, supervisor, expecting=engine.rouse)
+        firer = firing.firer(application, supervisor, expecting=engines.process.rouse)
         carrying.start(firer.keep_firing, name="schedules")
         yield carrying
         if carrying.defects:

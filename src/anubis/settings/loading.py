@@ -50,6 +50,10 @@ def load(environ: Mapping[str, str]) -> Settings:
             given[key.field] = key.read("environment", key.variable, environ[key.variable])
         elif key.field in written:
             given[key.field] = key.read(str(place / "config.toml"), key.field, written[key.field])
+    if "docker_host" not in given and (elsewhere := environ.get("DOCKER_HOST")):
+        given["docker_host"] = (
+            elsewhere  # Docker's own variable; what it names is the engine's care
+        )
     return Settings(home=place, **given)
 
 
@@ -133,6 +137,19 @@ def _path(value: object) -> Path:
 
 def _flag(value: object) -> bool:
     return {"true": True, "1": True, "false": False, "0": False}[str(value).lower()]
+
+
+def _docker_host(value: object) -> str:
+    text = str(value)
+    is_local = text.startswith("unix:///") and len(text) > len("unix:///")
+    is_network = text.startswith("tcp://") and text.rpartition(":")[2].rstrip("/").isdigit()
+    if text != "none" and not is_local and not is_network:
+        raise ValueError
+    return text
+
+
+def _policy(value: object) -> str:
+    return {name: name for name in ("always", "missing", "never")}[str(value)]
 
 
 def _rate(value: object) -> float:
@@ -270,5 +287,17 @@ _KEYS = (
         field="datasets_bytes",
         expected='bytes, or text such as "500GiB"',
         convert=_size,
+    ),
+    _Key(
+        variable="ANUBIS_DOCKER_HOST",
+        field="docker_host",
+        expected="unix:///path, tcp://host:port, or none",
+        convert=_docker_host,
+    ),
+    _Key(
+        variable="ANUBIS_PULL",
+        field="pull",
+        expected="always, missing or never",
+        convert=_policy,
     ),
 )

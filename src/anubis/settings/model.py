@@ -92,6 +92,14 @@ class Settings:
     """Bytes that datasets may take together. ``ANUBIS_DATASETS_SIZE``; no limit by default: as much
     as the disk has, less a reserve of 5 GiB (5 % of small disks) that logs and metrics need."""
 
+    docker_host: str = "unix:///var/run/docker.sock"
+    """Where the Docker engine is asked: ``unix:///path`` or ``tcp://host:port``, on this machine.
+    ``ANUBIS_DOCKER_HOST``, else ``DOCKER_HOST``; ``none``: never."""
+
+    pull: str = "missing"
+    """When images are pulled. ``ANUBIS_PULL``: ``always``, ``missing`` or ``never``; only what is
+    not there by default, as ``docker run`` does it."""
+
     @property
     def dataset_cache(self) -> Path:
         """Where datasets are held."""
@@ -106,6 +114,11 @@ class Settings:
     def runs(self) -> Path:
         """What the process engine keeps of runs in progress."""
         return self.home / "runs"
+
+    @property
+    def docker(self) -> Path:
+        """What the Docker engine keeps of runs in progress."""
+        return self.home / "docker"
 
     @property
     def places(self) -> Path:

@@ -256,9 +256,14 @@ class DockerEngine:
     async def leftovers(self) -> Sequence[RunId]:
         """See the port. What the daemon has is added, if it answers."""
         known = set(self._places.runs())
-        with contextlib.suppress(EngineUnavailable, Refused):
-            known |= {one.run_id for one in await leaving.find(self._daemon, self._home)}
+        if self._directory.is_dir():  # else this home never had a container
+            with contextlib.suppress(EngineUnavailable, Refused):
+                known |= await self.labelled()
         return sorted(known)
+
+    async def labelled(self) -> frozenset[RunId]:
+        """Runs of which the daemon has something. Raises EngineUnavailable."""
+        return frozenset(one.run_id for one in await leaving.find(self._daemon, self._home))
 
     async def describe(self) -> str:
         """Who answers, for people. Raises EngineUnavailable."""
