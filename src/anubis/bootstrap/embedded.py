@@ -12,9 +12,8 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from anubis.adapters.clock.system import SystemClock
-from anubis.adapters.engine.process.capabilities import PROCESS
 from anubis.adapters.event_bus.pipe import PipeSender
-from anubis.bootstrap import stores
+from anubis.bootstrap import engines, stores
 from anubis.bootstrap.local import LocalApplication
 from anubis.bootstrap.stores import Stores
 from anubis.domain.errors import StoreUnusable
@@ -56,7 +55,7 @@ def over(
         schedule_store=kept.schedules,
         logs=kept.logs,
         series=kept.series,
-        engines={"process": PROCESS},
+        engines=engines.capabilities(settings),
         wake_runtime=wake_runtime,
     )
 

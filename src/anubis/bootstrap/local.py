@@ -165,8 +165,10 @@ class LocalApplication:
         try:
             return self.engines[name]
         except KeyError:
+            from anubis.bootstrap import engines
+
             known = ", ".join(sorted(self.engines))
             raise UserError(
                 f"info.execution_engine: found {name!r}, expected one of: {known}. "
-                "Other engines are not part of this version; choose one with --engine."
+                f"{engines.absence(self.settings, name)}"
             ) from None
