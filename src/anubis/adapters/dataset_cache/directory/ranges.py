@@ -42,7 +42,8 @@ class Ranges:
         """What lacks of an object of ``size`` bytes, in spans of at most ``most``."""
         position = 0
         for start, end in [*self._spans, (size, size)]:
-            while position < start:
-                yield position, min(position + most, start)
-                position = min(position + most, start)
+            until = min(start, size)
+            while position < until:
+                yield position, min(position + most, until)
+                position = min(position + most, until)
             position = max(position, end)
