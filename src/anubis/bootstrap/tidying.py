@@ -1,36 +1,80 @@
-"""Find and remove what a crash may have left: engine folders of runs that have ended."""
+"""Find and remove what a crash may have left: folders and containers of runs that have ended."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from anubis.adapters.engine.process.engine import ProcessEngine
+from anubis.bootstrap import engines
 from anubis.bootstrap.local import LocalApplication
-from anubis.domain.errors import NotPossible, RunNotFound
+from anubis.domain.errors import EngineUnavailable, NotPossible, RunNotFound
 from anubis.domain.run import RunId
 
 
-async def leftovers(application: LocalApplication) -> Sequence[RunId]:
-    """Runs of which the engine keeps something, though the store says they ended or are unknown."""
-    kept = await _engine(application).leftovers()
-    return [run_id for run_id in kept if not await _is_active(application, run_id)]
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Leftovers:
+    """Runs of which an engine keeps something, though the store says they ended or are unknown."""
+
+    process: Sequence[RunId]
+    docker: Sequence[RunId] = ()
+
+    @property
+    def runs(self) -> frozenset[RunId]:
+        """Of all engines."""
+        return frozenset((*self.process, *self.docker))
 
 
-async def remove(application: LocalApplication, run_ids: Sequence[RunId]) -> int:
-    """Delete what the engine keeps of these runs; one that still goes on is left alone."""
-    removed = 0
-    for run_id in run_ids:
+async def leftovers(application: LocalApplication) -> Leftovers:
+    """What is there. A Docker daemon that does not answer has nothing, as far as we can tell."""
+    return Leftovers(
+        process=await _ended(application, await _process(application).leftovers()),
+        docker=await _ended(application, await _at_docker(application)),
+    )
+
+
+async def remove(application: LocalApplication, found: Leftovers) -> int:
+    """Delete what the engines keep of these runs; a program that still goes on is left alone.
+
+    A container is not: its run has ended, so nobody waits for it.
+    """
+    removed = set()
+    for run_id in found.process:
         try:
-            await _engine(application).remove(run_id)
+            await _process(application).remove(run_id)
         except NotPossible:
             continue
-        removed += 1
-    return removed
+        removed.add(run_id)
+    if found.docker:
+        docker = engines.docker_engine(application.settings)
+        try:
+            for run_id in found.docker:
+                await docker.wipe(run_id)
+                removed.add(run_id)
+        finally:
+            await docker.close()
+    return len(removed)
 
 
-def _engine(application: LocalApplication) -> ProcessEngine:
+async def _at_docker(application: LocalApplication) -> Sequence[RunId]:
+    if "docker" not in application.engines:
+        return ()
+    docker = engines.docker_engine(application.settings)
+    try:
+        return sorted({*await docker.leftovers(), *await docker.labelled()})
+    except EngineUnavailable:
+        return ()
+    finally:
+        await docker.close()
+
+
+def _process(application: LocalApplication) -> ProcessEngine:
     # Never started here, so there is nothing to enter or to close.
     return ProcessEngine(application.settings.runs, revive=None)
+
+
+async def _ended(application: LocalApplication, run_ids: Sequence[RunId]) -> list[RunId]:
+    return [run_id for run_id in run_ids if not await _is_active(application, run_id)]
 
 
 async def _is_active(application: LocalApplication, run_id: RunId) -> bool:

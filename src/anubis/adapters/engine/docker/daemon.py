@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Se
 from typing import Any
 
 from anubis.adapters.engine.docker.shapes import ContainerShape, NetworkShape
-from anubis.domain.errors import EngineUnavailable, PermanentError
+from anubis.domain.errors import EngineUnavailable
 
 CALL_SECONDS = 60.0
 """Most calls take milliseconds; a daemon whose disk is busy may take long to delete a container."""
@@ -30,11 +30,15 @@ NAMED_SECONDS, PAUSE_SECONDS = 10.0, 0.05
 
 NO_ANSWER = 900  #: the library's status for a daemon that it cannot reach
 
+SCHEMES = ("unix://", "tcp://")  #: which its guards speak too
+
 MISSING = "the docker engine needs a library that is not installed: pip install 'anubis[docker]'"
 
 
-class Refused(PermanentError):
-    """The daemon said no; ``status`` is that of HTTP."""
+class Refused(EngineUnavailable):
+    """The daemon said no; ``status`` is that of HTTP. Who knows better than to try again later
+    catches it.
+    """
 
     def __init__(self, status: int, message: str) -> None:
         self.status = status
@@ -256,7 +260,7 @@ class Daemon:
                 yield client
         except aiodocker.DockerError as error:
             if error.status == NO_ANSWER:
-                raise self._unavailable(error.message) from error
+                raise self._unavailable(_reason(error.message)) from error
             raise Refused(error.status, str(error.message)) from error
         except TimeoutError as error:
             raise self._unavailable(
@@ -267,6 +271,11 @@ class Daemon:
 
     def _opened(self) -> Any:
         if self._client is None:
+            if not self.address.startswith(SCHEMES):
+                raise EngineUnavailable(
+                    f"a Docker engine at {self.address} cannot be used: runs need one on this "
+                    "machine; set ANUBIS_DOCKER_HOST to unix:///path or tcp://host:port"
+                )
             try:
                 import aiodocker
             except ImportError as error:
@@ -281,10 +290,16 @@ class Daemon:
         )
 
 
+def _reason(message: str) -> str:
+    """The inner part of what the library says, which repeats the address around it."""
+    return message.partition("[")[2].removesuffix("]") or message
+
+
 @contextlib.contextmanager
 def _unless_gone() -> Iterator[None]:
     try:
         yield
     except Refused as error:
-        if error.status != 404:
+        # 409: somebody else is deleting it at this moment.
+        if error.status != 404 and "already in progress" not in str(error):
             raise

@@ -44,6 +44,17 @@ NO_ADDRESS_SECONDS = 0.2
 """How often we ask where a container is that has just been started."""
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Described:
+    """The daemon, for people."""
+
+    words: str
+    folder: str  #: where its images are, on its machine
+
+
+DAEMONS_FAULT = 500  #: from this status of HTTP on, nothing is wrong with what was asked for
+
+
 class DockerEngine:
     """Runs as containers. Enter it, or call ``close``: runs go on without it either way."""
 
@@ -123,13 +134,15 @@ class DockerEngine:
         manners = await self._manners()
         fifo = guarding.emit_fifo(self._places.unit(run_id, name))
         setting = composing.Setting(names=names, manners=manners, fifo=fifo)
+        if composing.needs_network(plan):
+            async with self._making:
+                await self._daemon.make_network(names.network, composing.network(names))
         try:
-            if composing.needs_network(plan):
-                async with self._making:
-                    await self._daemon.make_network(names.network, composing.network(names))
             shape = composing.container(setting, plan, unit)
             container = await self._daemon.create(names.container(name), shape)
         except Refused as error:
+            if error.status >= DAEMONS_FAULT:
+                raise
             return f"the container cannot be created: {error}"
         return {
             "container": container,
@@ -257,7 +270,7 @@ class DockerEngine:
         """See the port. What the daemon has is added, if it answers."""
         known = set(self._places.runs())
         if self._directory.is_dir():  # else this home never had a container
-            with contextlib.suppress(EngineUnavailable, Refused):
+            with contextlib.suppress(EngineUnavailable):
                 known |= await self.labelled()
         return sorted(known)
 
@@ -265,15 +278,13 @@ class DockerEngine:
         """Runs of which the daemon has something. Raises EngineUnavailable."""
         return frozenset(one.run_id for one in await leaving.find(self._daemon, self._home))
 
-    async def describe(self) -> str:
-        """Who answers, for people. Raises EngineUnavailable."""
+    async def describe(self) -> Described:
+        """Who answers. Raises EngineUnavailable."""
         version, facts = await self._daemon.version(), await self._daemon.facts()
         name = "Podman" if version.is_podman else "Docker"
-        words = (
-            f"{name} {version.version} at {self._daemon.address}",
-            f"{facts.get('Driver')}, cgroup v{facts.get('CgroupVersion', '?')}",
-        )
-        return ", ".join(words)
+        groups = f"{facts.get('CgroupDriver')} on cgroup v{facts.get('CgroupVersion') or 1}"
+        words = f"{name} {version.version} at {self._daemon.address}, {facts.get('Driver')}"
+        return Described(words=f"{words}, {groups}", folder=str(facts.get("DockerRootDir") or ""))
 
     async def _with_gpus(self, directory: Path, observation: Observation) -> Observation:
         """Complete a resource reading by what the GPUs did, when there are any."""

@@ -74,13 +74,13 @@ async def runtime(application: LocalApplication) -> Finding:
 async def leftovers(application: LocalApplication, *, clean: bool) -> Finding:
     """What a crash may have left behind."""
     found = await tidying.leftovers(application)
-    if not found:
+    if not found.runs:
         return good("leftovers", "none")
     if clean:
         removed = await tidying.remove(application, found)
         return good("leftovers", f"removed those of {removed} runs")
     advice = "anubis doctor --clean removes them"
-    return doubtful("leftovers", f"of {len(found)} runs that have ended", advice)
+    return doubtful("leftovers", f"of {len(found.runs)} runs that have ended", advice)
 
 
 def _nearest(home: Path) -> Path:
