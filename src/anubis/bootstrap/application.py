@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from anubis.domain.access import Role, Token, TokenId
+from anubis.domain.dataset import Dataset, DatasetKey, Reference, Report
 from anubis.domain.document import Document
 from anubis.domain.problem import Problem
 from anubis.domain.run import Run, RunId
@@ -20,12 +21,14 @@ from anubis.ports.clock import Clock
 from anubis.ports.log_store import LogReader
 from anubis.ports.run_reader import RunReader
 from anubis.ports.schedule_store import ScheduleEvent, ScheduleQuery
+from anubis.ports.script_store import ScriptInbox
 from anubis.ports.series_store import SeriesReader
 from anubis.stages.presentation.watching import Snapshot
 
 if TYPE_CHECKING:
     from anubis.stages.access.tokens import Issued
     from anubis.stages.descriptor.parsing import Parsed
+    from anubis.stages.presentation.plan_shapes import PlanShape
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,6 +57,14 @@ class Scheduled:
     """A schedule that is now durable, and what its author should know about the descriptor."""
 
     schedule: Schedule
+    warnings: tuple[Problem, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Planned:
+    """What a run would be made of, and what its author should know about the descriptor."""
+
+    plan: PlanShape
     warnings: tuple[Problem, ...]
 
 
@@ -104,6 +115,37 @@ class Schedules(Protocol):
 
     async def remove(self, schedule_id: ScheduleId, *, by: str) -> None:
         """Forget it. Its runs stay."""
+        ...
+
+
+class Datasets(Protocol):
+    """The datasets of an installation, in its cache."""
+
+    async def all(self) -> Sequence[Dataset]:
+        """Every dataset, last used first."""
+        ...
+
+    async def get(self, key: str) -> Dataset:
+        """The dataset with this key, or the only one whose key begins so.
+
+        Raises DatasetNotFound, or UserError if several do.
+        """
+        ...
+
+    async def add(self, reference: Reference, *, report: Report) -> Dataset:
+        """Fetch a dataset, unless it is there. ``report`` is told how that goes on. Canceling the
+        call stops the transfer.
+
+        Raises DatasetInvalid, SourceUnavailable or StorageFull.
+        """
+        ...
+
+    async def verify(self, key: DatasetKey) -> bool:
+        """Read all of it again; False if it is not what was fetched, and then it is gone."""
+        ...
+
+    async def evict(self, key: DatasetKey) -> int:
+        """Forget it; the bytes that became free. Raises NotPossible while a run uses it."""
         ...
 
 
@@ -158,12 +200,32 @@ class Application(Protocol):
         """All that can be done with schedules."""
         ...
 
+    @property
+    def scripts(self) -> ScriptInbox:
+        """Where code is left that documents name as their ``script``."""
+        ...
+
+    @property
+    def datasets(self) -> Datasets:
+        """All that can be done with datasets."""
+        ...
+
     def validate(self, document: Document) -> Parsed:
         """Read a descriptor. Raises DescriptorInvalid with all its problems."""
         ...
 
+    async def plan(self, submission: Submission) -> Planned:
+        """What a run of this descriptor would be made of, whatever its schedule. Stores nothing,
+        and does not need the code that the document names.
+
+        Raises DescriptorInvalid, or UserError that names every field that stands in the way.
+        """
+        ...
+
     async def submit(self, submission: Submission) -> Submitted:
-        """Store a run. A descriptor with a schedule is an error unless it is wanted now."""
+        """Store a run. A descriptor with a schedule is an error unless it is wanted now, and so is
+        an archive of code that was not left here before.
+        """
         ...
 
     async def waiting(self, run: Run) -> str:

@@ -7,16 +7,18 @@ import dataclasses
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from anubis.bootstrap.application import Submission, Submitted
+from anubis.bootstrap.application import Planned, Submission, Submitted
 from anubis.domain.demand import Capacity
 from anubis.domain.document import Document
 from anubis.domain.errors import NotPossible, TooMuch, UserError
 from anubis.domain.run import ACTIVE, Run, RunId
 from anubis.ports.clock import Clock
+from anubis.ports.dataset_cache import DatasetCache
 from anubis.ports.engine import Capabilities
 from anubis.ports.log_store import LogStore
 from anubis.ports.run_store import RunStore
 from anubis.ports.schedule_store import ScheduleStore
+from anubis.ports.script_store import ScriptStore
 from anubis.ports.series_store import SeriesStore
 from anubis.runtime import pending
 from anubis.settings.model import Settings
@@ -24,7 +26,9 @@ from anubis.stages.presentation import watching
 from anubis.stages.presentation.watching import Snapshot
 
 if TYPE_CHECKING:
+    from anubis.bootstrap.dataset_calls import LocalDatasets
     from anubis.bootstrap.scheduling import LocalSchedules
+    from anubis.bootstrap.scripting import LocalScripts
     from anubis.domain.descriptor import Descriptor
     from anubis.stages.descriptor.parsing import Parsed
     from anubis.stages.submission.submitting import Request
@@ -32,6 +36,11 @@ if TYPE_CHECKING:
 
 INLINE_BYTES = 16 * 1024
 """Descriptors up to this size are read within milliseconds; one of a megabyte takes a second."""
+
+
+def no_datasets() -> DatasetCache:
+    """For an application that holds no data."""
+    raise NotPossible("this installation keeps no datasets")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,8 +53,10 @@ class LocalApplication:
     schedule_store: ScheduleStore
     logs: LogStore
     series: SeriesStore
+    script_store: ScriptStore
     engines: Mapping[str, Capabilities]
     wake_runtime: Callable[[], Awaitable[None]]  #: starts it if it is not alive
+    open_datasets: Callable[[], DatasetCache] = no_datasets  #: called by the few that need it
     adding_schedule: asyncio.Lock = dataclasses.field(default_factory=asyncio.Lock)
 
     @property
@@ -55,6 +66,22 @@ class LocalApplication:
         from anubis.bootstrap.scheduling import LocalSchedules
 
         return LocalSchedules(self)
+
+    @property
+    def scripts(self) -> LocalScripts:
+        """Where code is left that documents name as their ``script``."""
+        # Here and not above: only a few submissions bring code.
+        from anubis.bootstrap.scripting import LocalScripts
+
+        return LocalScripts(self)
+
+    @property
+    def datasets(self) -> LocalDatasets:
+        """All that can be done with datasets."""
+        # Here and not above: only a few commands look at datasets.
+        from anubis.bootstrap.dataset_calls import LocalDatasets
+
+        return LocalDatasets(cache=self.open_datasets())
 
     def validate(self, document: Document) -> Parsed:
         """Read a descriptor. Raises DescriptorInvalid with all its problems."""
@@ -70,23 +97,38 @@ class LocalApplication:
             return self.validate(document)
         return await asyncio.to_thread(self.validate, document)
 
+    async def plan(self, submission: Submission) -> Planned:
+        """What a run of this descriptor would be made of."""
+        from anubis.bootstrap import planning
+
+        return await planning.planned(self, submission)
+
     async def submit(self, submission: Submission) -> Submitted:
         """Store a run of this descriptor and have the runtime take it up."""
         from anubis.stages.submission.submitting import submit
 
         parsed = await self.parsed(submission.document)
         request = self.request(submission, parsed.descriptor)
-        if not await self._is_repeated(submission):
+        repeated = await self._repeated(submission)
+        if repeated is None:
             await self.must_have_few(submission.submitter)
+            await self.must_have_script(submission)
+        else:
+            self.scripts.must_be_same(submission, await self.store.document(repeated.id))
         run = await submit(request, self.store, self.clock)
         await self.wake_runtime()
         return Submitted(run=run, warnings=parsed.warnings)
 
-    async def _is_repeated(self, submission: Submission) -> bool:
-        """Whether its run is there by its key, and it makes no further one."""
+    async def _repeated(self, submission: Submission) -> Run | None:
+        """The run that is there by its key, if so: then it makes no further one."""
         if submission.key is None:
-            return False
-        return await self.store.with_key(submission.submitter, submission.key) is not None
+            return None
+        return await self.store.with_key(submission.submitter, submission.key)
+
+    async def must_have_script(self, submission: Submission) -> None:
+        """Raise UserError if code is to be used that is not here. To ask counts as its use."""
+        if submission.document.script:
+            await self.scripts.must_have(submission.document.script)
 
     def request(self, submission: Submission, descriptor: Descriptor) -> Request:
         """Plan a run. Raises UserError for what the engine cannot do, or could never give."""

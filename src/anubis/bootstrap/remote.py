@@ -16,8 +16,10 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from anubis.adapters.clock.system import SystemClock
-from anubis.bootstrap.application import Scheduled, Submission, Submitted
+from anubis.bootstrap.application import Planned, Scheduled, Submission, Submitted
 from anubis.client import Client, Health, Manner, Me, Policy, Wishes
+from anubis.client.datasets import DatasetsClient
+from anubis.client.scripts import ScriptsClient
 from anubis.client.series import SeriesClient
 from anubis.domain.access import Role, Token, TokenId
 from anubis.domain.document import Document
@@ -121,12 +123,27 @@ class RemoteApplication:
         """All that can be done with schedules."""
         return RemoteSchedules(client=self.client, home=self.home)
 
+    @property
+    def scripts(self) -> ScriptsClient:
+        """Where code is left that documents name as their ``script``."""
+        return self.client.scripts
+
+    @property
+    def datasets(self) -> DatasetsClient:
+        """All that can be done with datasets."""
+        return self.client.datasets
+
     def validate(self, document: Document) -> Parsed:
         """Read a descriptor here; the service reads it again."""
         # Here and not above: only a few commands read descriptors.
         from anubis.stages.descriptor import parsing
 
         return parsing.parse(document)
+
+    async def plan(self, submission: Submission) -> Planned:
+        """Ask the service, whose engines decide."""
+        planned = await self.client.plan(submission.document, _wishes(submission))
+        return Planned(plan=planned.plan, warnings=planned.warnings)
 
     async def submit(self, submission: Submission) -> Submitted:
         """Have the service store a run."""

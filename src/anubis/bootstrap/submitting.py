@@ -14,7 +14,7 @@ from anubis.domain.descriptor import (
     benchmark_name,
 )
 from anubis.domain.errors import UserError
-from anubis.domain.plan import Plan
+from anubis.domain.plan import SOLE, Plan
 from anubis.ports.engine import Capabilities
 from anubis.stages.planning import planning
 from anubis.stages.queueing import fitting
@@ -25,6 +25,8 @@ DEFAULT_ENGINE = "process"
 
 PYTHON_OF_IMAGES = "python3"
 """What ``ANUBIS_PYTHON`` is where our own interpreter is not: nearly every image has one of it."""
+
+SUMMED = " (all programs of the run count together)"
 
 
 def engine_of(descriptor: Descriptor) -> str:
@@ -108,5 +110,7 @@ def must_fit(request: Request, capacities: Callable[[], Mapping[str, Capacity]])
     if not (asked.cpus or asked.memory_bytes or asked.gpus):
         return
     obstacles = fitting.obstacles(asked, capacities()[request.engine], request.engine)
-    if lines := "\n".join(obstacles):
+    # Nobody finds the sum in the descriptor.
+    is_sum = request.plan.deciding != SOLE
+    if lines := "\n".join(f"{line}{SUMMED if is_sum else ''}" for line in obstacles):
         raise UserError(lines)

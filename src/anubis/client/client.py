@@ -9,16 +9,18 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Self
 
-from anubis.client import accounts, calling, handing_in, parsing, watching
+from anubis.client import accounts, calling, handing_in, parsing, plans, watching
 from anubis.client.calling import Call, segment
+from anubis.client.datasets import DatasetsClient
 from anubis.client.fields import Fields
 from anubis.client.handing_in import Wishes
 from anubis.client.reading import Reader
 from anubis.client.schedules import SchedulesClient
+from anubis.client.scripts import ScriptsClient
 from anubis.client.series import SeriesClient
 from anubis.client.tokens import TokensClient
 from anubis.client.transport import Manner, Transport, connection
-from anubis.client.values import EngineReport, Health, Me, Submitted, Verdict
+from anubis.client.values import EngineReport, Health, Me, Planned, Submitted, Verdict
 from anubis.domain.document import Document
 from anubis.domain.endpoint import Endpoint
 from anubis.domain.errors import NotPossible, RunNotFound, UserError
@@ -64,7 +66,9 @@ class Client(Reader):
         self._http = http
         self.endpoint = place
         self.series = SeriesClient(self._transport)
+        self.scripts = ScriptsClient(self._transport)
         self.schedules = SchedulesClient(self._transport)
+        self.datasets = DatasetsClient(self._transport)
         self.tokens = TokensClient(self._transport)
 
     async def __aenter__(self) -> Self:
@@ -87,7 +91,7 @@ class Client(Reader):
         return await self._submitted(call, None if wishes is None else wishes.key)
 
     async def resubmit(self, run_id: RunId, wishes: Wishes | None = None) -> Submitted:
-        """Store a new run of the descriptor of another."""
+        """Store a new run of the descriptor of another, with its code."""
         wanted = wishes or Wishes()
         body = {"engine": wanted.engine, "priority": wanted.priority}
         return await self._submitted(
@@ -99,6 +103,17 @@ class Client(Reader):
         call = handing_in.call("/descriptors/validate", document)
         fields = await self._fields(dataclasses.replace(call, is_repeatable=True), "answer")
         return Verdict(is_valid=fields.flag("valid"), problems=parsing.problems(fields, "problems"))
+
+    async def plan(self, document: Document, wishes: Wishes | None = None) -> Planned:
+        """Ask what the service would make of a descriptor, without submitting it.
+
+        Raises DescriptorInvalid, or UserError that names every field that stands in the way.
+        """
+        call = handing_in.call("/descriptors/plan", document, wishes)
+        fields = await self._fields(dataclasses.replace(call, is_repeatable=True), "answer")
+        return Planned(
+            plan=plans.plan(fields.part("plan")), warnings=parsing.problems(fields, "warnings")
+        )
 
     def watch(self, run_id: RunId) -> AsyncGenerator[Snapshot, None]:
         """Follow a run to its end, over restarts of the service."""

@@ -105,6 +105,11 @@ class Fields:
         values = self.items(name)
         return [one if isinstance(one, str) else self._fail(name, "strings") for one in values]
 
+    def wholes(self, name: str) -> list[int]:
+        """A list of whole numbers."""
+        values = enumerate(self.items(name))
+        return [Fields({name: one}, f"{self._place}[{at}]").whole(name) for at, one in values]
+
     def pairs(self, name: str) -> tuple[tuple[str, str], ...]:
         """An object of strings, sorted by name."""
         part = self.part(name)

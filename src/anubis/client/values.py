@@ -13,6 +13,7 @@ from anubis.domain.demand import Capacity
 from anubis.domain.problem import Problem
 from anubis.domain.run import Run
 from anubis.domain.schedule import Schedule
+from anubis.stages.presentation.plan_shapes import PlanShape
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,6 +38,14 @@ class Verdict:
 
     is_valid: bool
     problems: tuple[Problem, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Planned:
+    """What a run would be made of, and what its author should know about the descriptor."""
+
+    plan: PlanShape
+    warnings: tuple[Problem, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

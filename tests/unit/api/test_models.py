@@ -13,13 +13,15 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
 from anubis.entrypoints.api.resources import artifacts, engines, history, metrics, models
+from anubis.entrypoints.api.resources.models import datasets as dataset_models
 from anubis.entrypoints.api.resources.models import descriptors, events, output, problems, runs
 from anubis.entrypoints.api.resources.models import engines as engine_models
 from anubis.entrypoints.api.resources.models import history as history_models
 from anubis.entrypoints.api.resources.models import metrics as metric_models
+from anubis.entrypoints.api.resources.models import plans as plan_models
 from anubis.entrypoints.api.resources.models import schedules as schedule_models
 from anubis.entrypoints.api.resources.parameters import REPEATABLE
-from anubis.stages.presentation import shapes
+from anubis.stages.presentation import dataset_shapes, plan_shapes, shapes
 
 if TYPE_CHECKING:
     from tests.unit.api.conftest import World
@@ -40,6 +42,16 @@ PAIRS: list[tuple[Any, type[BaseModel]]] = [
     (shapes.ScheduleShape, schedule_models.Schedule),
     (shapes.ScheduleDetailShape, schedule_models.ScheduleDetails),
     (shapes.ScheduleEventShape, schedule_models.ScheduleEvent),
+    (dataset_shapes.DatasetShape, dataset_models.Dataset),
+    (dataset_shapes.FetchShape, dataset_models.Fetch),
+    (dataset_shapes.FailureShape, dataset_models.Failure),
+    (plan_shapes.PlanShape, plan_models.Plan),
+    (plan_shapes.UnitShape, plan_models.Unit),
+    (plan_shapes.ResourcesShape, plan_models.Resources),
+    (plan_shapes.ProbeShape, plan_models.Probe),
+    (plan_shapes.MountShape, plan_models.Mount),
+    (plan_shapes.FetchedShape, plan_models.Fetched),
+    (plan_shapes.DefinitionShape, plan_models.Definition),
     (metrics.SeriesShape, metric_models.Series),
     (artifacts.ArtifactShape, output.Artifact),
     (history.GroupShape, history_models.Group),

@@ -325,3 +325,16 @@ async def test_validate_tells_problems_and_stores_nothing(
 async def test_the_schema_of_descriptors_is_one(ada: httpx.AsyncClient) -> None:
     schema = (await ada.get("/descriptors/schema")).json()
     assert schema["$schema"].endswith("2020-12/schema")
+
+
+async def test_plan_tells_what_a_run_would_be_made_of_and_stores_nothing(
+    ada: httpx.AsyncClient,
+) -> None:
+    planned = await ada.post("/descriptors/plan", content=TOML, headers=AS_IT_IS)
+    (unit,) = planned.json()["plan"]["units"]
+    assert (unit["command"], unit["decides"]) == (["true"], True)
+    bad = TOML.replace('"true"', '"$(NOWHERE)"')
+    refused = await ada.post("/descriptors/plan", json={"descriptor": bad})
+    assert refused.status_code == 422
+    assert "$(NOWHERE) names a variable that is not defined" in refused.json()["detail"]
+    assert (await ada.get("/runs")).json()["runs"] == []

@@ -11,7 +11,7 @@ import pytest
 
 from anubis.entrypoints.cli import legacy, verbs
 from anubis.entrypoints.cli.lazy import group
-from anubis.stages.presentation import access_shapes, shapes
+from anubis.stages.presentation import access_shapes, dataset_shapes, plan_shapes, shapes
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/cli.md").read_text("utf-8")
 VERBS = [name for _, section in verbs.SECTIONS for name, _, _ in section]
@@ -27,6 +27,9 @@ SHAPES = {
     "Document": shapes.DocumentShape,
     "Problem": shapes.ProblemShape,
     "Schedule": shapes.ScheduleShape,
+    "Plan": plan_shapes.PlanShape,
+    "Unit": plan_shapes.UnitShape,
+    "Dataset": dataset_shapes.DatasetShape,
     "Token": access_shapes.TokenShape,
 }
 

@@ -35,6 +35,7 @@ SECTIONS = (
         (
             ("init", "descriptors", "Write a commented descriptor to start from."),
             ("validate", "validating", "Check descriptors and explain every problem."),
+            ("plan", "planning", "Show what a run would be made of, without running it."),
             ("schema", "descriptors", "Print the JSON Schema of descriptors, for editors."),
         ),
     ),
@@ -56,6 +57,7 @@ SECTIONS = (
     (
         "Look after the machine",
         (
+            ("dataset", "datasets", "List, add, verify or evict the datasets of the cache."),
             ("doctor", "doctor", "Check this machine and say what to mend."),
             ("version", "version", "Show the version."),
         ),

@@ -11,8 +11,8 @@ from anubis.domain.errors import DescriptorInvalid
 from anubis.entrypoints.api.resources import documentation as docs
 from anubis.entrypoints.api.resources import examples, submissions
 from anubis.entrypoints.api.resources.answering import Json
-from anubis.entrypoints.api.resources.models import descriptors, runs
-from anubis.entrypoints.api.resources.parameters import Here, Viewer
+from anubis.entrypoints.api.resources.models import descriptors, plans, runs
+from anubis.entrypoints.api.resources.parameters import Here, Submitter, Viewer
 from anubis.stages.descriptor.schema import json_schema
 from anubis.stages.presentation import shapes
 
@@ -40,6 +40,30 @@ async def validate(
     except DescriptorInvalid as error:
         return Json({"valid": False, "problems": [_shape(problem) for problem in error.problems]})
     return Json({"valid": True, "problems": [_shape(problem) for problem in parsed.warnings]})
+
+
+@router.post(
+    "/descriptors/plan",
+    operation_id="planDescriptor",
+    summary="Plan a run of a descriptor",
+    responses=docs.answer(
+        plans.Planned, {"plan": examples.PLAN, "warnings": []}, "What a run would be made of."
+    ),
+    openapi_extra=docs.descriptor_body(),
+)
+async def plan(
+    request: Request,
+    here: Here,
+    who: Submitter,
+    options: Annotated[runs.SubmissionOptions, Query()],
+) -> Response:
+    """Nothing is stored or run. All that stands in the way is told at once, each with the field of
+    the descriptor. What only the engine will know is in angle brackets.
+    """
+    given = await submissions.read(request, options)
+    planned = await here.application.plan(given.by(who, None))
+    warnings = [_shape(problem) for problem in (*given.warnings, *planned.warnings)]
+    return Json({"plan": planned.plan, "warnings": warnings})
 
 
 _shape = shapes.problem_shape

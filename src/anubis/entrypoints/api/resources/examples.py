@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from anubis.stages.presentation import shapes
+from anubis.stages.presentation import plan_shapes, shapes
 
 RUN_ID: Final = "018f8583-4a00-7000-9fec-f0f8a0d2f3a7"
 SCHEDULE_ID: Final = "018f8583-0001-7000-8abc-0123456789ab"
@@ -133,6 +133,46 @@ LINE: Final = shapes.ExactLineShape(
     text="loss=0.25",
     newline=True,
     base64=None,
+)
+
+PLAN: Final = plan_shapes.PlanShape(
+    engine="process",
+    units=[
+        plan_shapes.UnitShape(
+            name="benchmark",
+            image=None,
+            command=["/usr/bin/python3", "train.py", "--data=<data 0>"],
+            arguments=[],
+            environment={"ANUBIS_PYTHON": "/usr/bin/python3", "ANUBIS_DATA_0": "<data 0>"},
+            directory=None,
+            script=None,
+            mounts=[],
+            resources=plan_shapes.ResourcesShape(
+                cpus=2.0,
+                memory_bytes=None,
+                gpus=0,
+                extended_shm=True,
+                privileged=False,
+                ulimits={},
+            ),
+            cpu_affinity=[],
+            niceness=0,
+            ports=[],
+            after=[],
+            readiness=None,
+            liveness=None,
+            is_service=False,
+            decides=True,
+        )
+    ],
+    demand=shapes.DemandShape(cpus=2.0, memory_bytes=0, gpus=0, exclusive=True, concurrency=None),
+    fetches=[
+        plan_shapes.FetchedShape(
+            field="data.sources[0]", uri="s3://bucket/train", checksum=None, unpack=False
+        )
+    ],
+    files={},
+    metrics=[],
 )
 
 SCRIPT: Final = f"{SHA}.tar"

@@ -11,15 +11,18 @@ from typing import Final
 from pydantic import BaseModel
 
 from anubis.entrypoints.api.resources.models import (
+    datasets,
     descriptors,
     engines,
     events,
     history,
     metrics,
     output,
+    plans,
     problems,
     runs,
     schedules,
+    scripts,
 )
 
 COMPONENTS: Final[tuple[type[BaseModel], ...]] = (
@@ -42,6 +45,7 @@ COMPONENTS: Final[tuple[type[BaseModel], ...]] = (
     output.Artifacts,
     descriptors.Descriptor,
     descriptors.Verdict,
+    plans.Planned,
     history.BenchmarkPage,
     history.FamilyPage,
     history.Family,
@@ -51,5 +55,11 @@ COMPONENTS: Final[tuple[type[BaseModel], ...]] = (
     schedules.Scheduled,
     schedules.SchedulePage,
     schedules.ScheduleEventPage,
+    scripts.Script,
+    datasets.Dataset,
+    datasets.DatasetPage,
+    datasets.Fetch,
+    datasets.Verification,
+    datasets.Eviction,
     engines.Engines,
 )

@@ -1,0 +1,123 @@
+"""A plan on one page: units, data, files, and what all of it asks of the machine."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from datetime import timedelta
+
+from anubis.entrypoints.cli.rendering import text
+from anubis.entrypoints.cli.rendering.columns import Cell, Column, Row, table
+from anubis.stages.presentation.plan_shapes import (
+    FetchedShape,
+    PlanShape,
+    ProbeShape,
+    ResourcesShape,
+    UnitShape,
+)
+from anubis.stages.presentation.shapes import DemandShape
+
+_UNITS = (
+    Column(title="unit"),
+    Column(title="runs", shortens_to=24),
+    Column(title="image", shortens_to=12, leaves=2),
+    Column(title="uses", leaves=3),
+    Column(title="ports", leaves=1),
+    Column(title="starts after", shortens_to=12, leaves=5),
+    Column(title="ready when", leaves=4),
+    Column(title="its end"),
+)
+_FETCHES = (
+    Column(title="fetched before", shortens_to=24),
+    Column(title="as", leaves=2),
+    Column(title="checksum", leaves=1),
+    Column(title="for"),
+)
+
+
+def page(plan: PlanShape, width: int | None) -> str:
+    """All of a plan, cut to a terminal of this width; whole without one."""
+    engine = text.printable(plan["engine"])
+    parts = [f"on {engine}, asking for {_asked(plan['demand'])}\n"]
+    parts.append(_filled(_UNITS, [_unit(unit) for unit in plan["units"]], width))
+    if plan["fetches"]:
+        parts.append(_filled(_FETCHES, [_fetch(one) for one in plan["fetches"]], width))
+    if plan["files"]:
+        files = (f"{name} ({len(content.encode())} B)" for name, content in plan["files"].items())
+        parts.append(text.printable(f"written before: {', '.join(files)}") + "\n")
+    return "\n".join(parts)
+
+
+def _filled(columns: Sequence[Column], rows: Sequence[Row], width: int | None) -> str:
+    """A table without the columns that nobody has anything in."""
+    kept = [index for index in range(len(columns)) if any(row[index].text for row in rows)]
+    return table(
+        [columns[index] for index in kept],
+        [[row[index] for index in kept] for row in rows],
+        width=width,
+    )
+
+
+def _unit(unit: UnitShape) -> list[Cell]:
+    return [
+        Cell(text=text.printable(unit["name"]), bold=unit["decides"]),
+        Cell(text=text.printable(_command(unit))),
+        Cell(text=text.printable(unit["image"] or "")),
+        Cell(text=_used(unit["resources"])),
+        Cell(text=", ".join(map(str, unit["ports"]))),
+        Cell(text=text.printable(", ".join(unit["after"]))),
+        Cell(text=text.printable(_ready(unit["readiness"]))),
+        Cell(text=_end(unit)),
+    ]
+
+
+def _command(unit: UnitShape) -> str:
+    """The command on one line; blanks keep their angle brackets, which no shell is to read."""
+    words = unit["command"] or ["(the image's own)", *unit["arguments"]]
+    return " ".join(word if word.startswith(("<", "(")) else _quoted(word) for word in words)
+
+
+def _quoted(word: str) -> str:
+    return word if "<" in word and " " in word and ">" in word else shlex.quote(word)
+
+
+def _used(resources: ResourcesShape) -> str:
+    memory = resources["memory_bytes"]
+    parts = [
+        f"{resources['cpus']:g} CPUs" if resources["cpus"] is not None else "",
+        text.size(memory) if memory is not None else "",
+        f"{resources['gpus']} GPUs" if resources["gpus"] else "",
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _asked(demand: DemandShape) -> str:
+    parts = [
+        f"{demand['cpus']:g} CPUs" if demand["cpus"] else "",
+        f"{text.size(demand['memory_bytes'])} of memory" if demand["memory_bytes"] else "",
+        f"{demand['gpus']} GPUs" if demand["gpus"] else "",
+        "the engine for itself" if demand["exclusive"] else "",
+    ]
+    return ", ".join(filter(None, parts)) or "nothing in particular"
+
+
+def _ready(probe: ProbeShape | None) -> str:
+    if probe is None:
+        return ""
+    asked = f"{probe['kind']} {probe['port']}{probe['path']} answers"
+    return f"{asked}, every {text.duration(timedelta(seconds=probe['period_seconds']))}"
+
+
+def _end(unit: UnitShape) -> str:
+    if unit["decides"]:
+        return "decides"
+    return "fails the run" if unit["is_service"] else "counts if it fails"
+
+
+def _fetch(fetch: FetchedShape) -> list[Cell]:
+    return [
+        Cell(text=text.printable(fetch["uri"])),
+        Cell(text="its content, unpacked" if fetch["unpack"] else "it is"),
+        Cell(text=text.printable(fetch["checksum"] or "")),
+        Cell(text=text.printable(fetch["field"])),
+    ]
