@@ -88,6 +88,18 @@ class TestS3(DatasetSourceContract):
         return BucketShelf(s3, "s3://open", is_quoted=False)
 
 
+class TestGoogle(DatasetSourceContract):
+    """Through the XML API, whose form is that of S3; Google itself was not asked."""
+
+    @pytest.fixture
+    def source(self, s3: S3Server) -> DatasetSource:
+        return ObjectStoreSource({"GOOGLE_BASE_URL": s3.endpoint})
+
+    @pytest.fixture
+    def shelf(self, s3: S3Server) -> Shelf:
+        return BucketShelf(s3, "gs://open", is_quoted=False)
+
+
 class TestFtp(DatasetSourceContract):
     @pytest.fixture
     def source(self) -> DatasetSource:

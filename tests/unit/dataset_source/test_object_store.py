@@ -168,3 +168,23 @@ async def test_a_bucket_of_another_region_is_told_with_what_to_set() -> None:
         pytest.raises(DatasetInvalid, match="AWS_REGION"),
     ):
         await at(server.endpoint).list("s3://b/p/")
+
+
+async def test_a_version_is_the_same_whether_azure_quotes_it_or_not() -> None:
+    facts = (
+        "<Last-Modified>Wed, 01 Jan 2020 00:00:00 GMT</Last-Modified><Etag>1</Etag>"
+        "<Content-Length>1</Content-Length><Content-Type>text/plain</Content-Type>"
+    )
+    blob = f"<Blob><Name>p/a</Name><Properties>{facts}</Properties></Blob>"
+    page = f"<EnumerationResults><Blobs>{blob}</Blobs><NextMarker/></EnumerationResults>"
+
+    def answer(method: str, path: str) -> Answer:
+        return (200, b"1") if method == "HEAD" else (200, page.encode())
+
+    with answering(answer) as server:
+        environment = {"AZURE_STORAGE_ACCOUNT": "a", "AZURE_STORAGE_ENDPOINT": server.endpoint}
+        source = ObjectStoreSource(environment)
+        alone = await only(source, "az://c/p/a")
+        below = await only(source, "az://c/p/")
+
+    assert alone.version == below.version == '"1" 1'

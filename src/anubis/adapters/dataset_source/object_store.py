@@ -191,7 +191,9 @@ def _single(bucket: Bucket, meta: ObjectMeta) -> Listing:
 
 
 def _item(bucket: Bucket, name: str, meta: ObjectMeta) -> Item:
-    tag = meta["e_tag"]
+    tag = meta["e_tag"] or ""
+    if tag and not tag.endswith('"'):  # Azure lists them bare, and gives them in quotes otherwise
+        tag = f'"{tag}"'
     return Item(
         name=name,
         address=f"{bucket.place}/{meta['path']}",
