@@ -57,9 +57,8 @@ def tar_members(file: IO[bytes]) -> Iterator[Member]:
         while (member := archive.next()) is not None:
             yield _tar_member(archive, member)
             archive.members = []  # type: ignore[attr-defined] # millions would stay in memory
-        # tarfile takes a damaged header for the end; a real end is zeros, or nothing.
-        content.seek(archive.offset)
-        if content.read(tarfile.BLOCKSIZE).strip(b"\0"):
+        # tarfile takes a damaged header for the end; a real end is a block of zeros, or nothing.
+        if content.last not in {b"", bytes(tarfile.BLOCKSIZE)}:
             raise tarfile.ReadError("a header in the middle is damaged")
 
 
@@ -98,6 +97,7 @@ class _Bounded(io.BufferedIOBase):
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._position = 0
+        self.last = b""  #: what was read last
 
     def read(self, size: int | None = -1, /) -> bytes:
         if size is None or not 0 <= size <= MOST_AT_ONCE:
@@ -107,7 +107,8 @@ class _Bounded(io.BufferedIOBase):
             parts.append(part)
             size -= len(part)
             self._position += len(part)
-        return b"".join(parts)
+        self.last = b"".join(parts)
+        return self.last
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
         if whence != 0 or offset < self._position:
