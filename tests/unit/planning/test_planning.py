@@ -197,6 +197,8 @@ def test_code_that_is_submitted_beside_a_descriptor_is_found_by_variable() -> No
     (unit,) = plan(described("run $(BAI_SCRIPTS_PATH)/a"), PROCESS, context).units
     assert unit.script == "code.tar"
     assert unit.command == ("run", f"{blanks.SCRIPTS}/a")
+    (unit,) = plan(described("run /bai/scripts/a"), PROCESS, context).units
+    assert unit.command == ("run", f"{blanks.SCRIPTS}/a")
     isolating = dataclasses.replace(IMAGES, isolates=True)
     (unit,) = plan(described("run $(BAI_SCRIPTS_PATH)/a", image="i"), isolating, context).units
     assert unit.command == ("run", "/bai/scripts/a")

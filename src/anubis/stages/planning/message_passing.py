@@ -16,7 +16,7 @@ from typing import Final
 
 from anubis.domain.errors import UserError
 from anubis.domain.plan import Probe, ProbeKind, Resources, Unit
-from anubis.stages.planning import commands, programs, sizing, sources
+from anubis.stages.planning import commands, paths, programs, sizing
 from anubis.stages.planning.expanding import expanded
 from anubis.stages.planning.layout import Draft, Layout, Task, definitions
 from anubis.stages.planning.place import FILES_FOLDER
@@ -168,7 +168,8 @@ def _script(task: Task) -> str:
     ml = task.descriptor.ml
     gap = "" if ml.benchmark_code[-1:].isspace() else " "
     text = commands.script(ml.benchmark_code + (gap + ml.args if ml.args else ""))
-    return sources.rewritten(text, task.data, isolates=task.place.isolates)
+    program = programs.surrounded(task.descriptor, LAUNCHER, task.data)
+    return paths.replaced(text, program.real_paths(task.place))
 
 
 def _told(task: Task) -> Mapping[str, str]:

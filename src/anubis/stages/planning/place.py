@@ -70,6 +70,11 @@ class Place:
         return told
 
     @property
+    def real_paths(self) -> Mapping[str, str]:
+        """Where submitted code is, for descriptors that name its place in containers."""
+        return {SCRIPTS_FOLDER: blanks.SCRIPTS} if self.script and not self.isolates else {}
+
+    @property
     def files(self) -> str:
         """Where a unit finds ``Plan.files``."""
         return FILES_FOLDER if self.isolates else blanks.FILES

@@ -8,7 +8,7 @@ from typing import Final
 
 from anubis.domain.descriptor import Descriptor, Environment, ServerEnvironment
 from anubis.domain.plan import Resources, Unit
-from anubis.stages.planning import commands, sources
+from anubis.stages.planning import commands, paths, sources
 from anubis.stages.planning.expanding import expanded, undefined
 from anubis.stages.planning.place import Place
 from anubis.stages.planning.sources import Placed
@@ -59,20 +59,19 @@ class Program:
 
     def given(self, place: Place) -> Mapping[str, str]:
         """All variables that we set; what the descriptor says wins."""
-        isolates = place.isolates
-        written = {
-            name: sources.rewritten(value, self.data, isolates=isolates)
-            for name, value in self.variables.items()
-        }
-        data = sources.variables(self.data, isolates=isolates)
+        real = self.real_paths(place)
+        written = {name: paths.replaced(value, real) for name, value in self.variables.items()}
+        data = sources.variables(self.data, isolates=place.isolates)
         return {**place.variables, **data, **self.told, **written}
 
     def words(self, place: Place) -> tuple[str, ...]:
         """Command and arguments, where variables are not replaced yet."""
-        return tuple(
-            sources.rewritten(word, self.data, isolates=place.isolates)
-            for word in (*self.command, *self.arguments)
-        )
+        real = self.real_paths(place)
+        return tuple(paths.replaced(word, real) for word in (*self.command, *self.arguments))
+
+    def real_paths(self, place: Place) -> Mapping[str, str]:
+        """What its texts call by another path than it has here."""
+        return {**place.real_paths, **sources.real_paths(self.data, isolates=place.isolates)}
 
 
 def benchmark(descriptor: Descriptor, name: str, data: tuple[Placed, ...]) -> Program:

@@ -1,7 +1,7 @@
 """Data that programs read: what must be fetched, and where each unit finds it.
 
 A unit with files of its own sees data at the path that the descriptor names. A process of the
-machine cannot: there, the path in its command and its variables is replaced by the real one.
+machine cannot: there, the path in its command and its variables is replaced (see ``paths``).
 """
 
 from __future__ import annotations
@@ -25,10 +25,6 @@ _HOME: Final = "/root"
 """What ``~`` is in a container: nearly all run as root."""
 
 _RESERVED: Final = ("/proc", "/sys", FILES_FOLDER, SCRIPTS_FOLDER)
-
-_PART: Final = r"[\w.~+@%-]"  # of the name of a file, besides slashes
-_BEFORE: Final = rf"(?:(?<!{_PART})(?<!/)|(?<=file://))"
-_AFTER: Final = rf"(?!{_PART})"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -133,18 +129,13 @@ def mounts(found: Sequence[Placed]) -> tuple[Mount, ...]:
     return tuple(every.values())
 
 
-def rewritten(text: str, found: Sequence[Placed], *, isolates: bool) -> str:
-    """The text with every whole path of a source replaced by the real one."""
-    real = {
+def real_paths(found: Sequence[Placed], *, isolates: bool) -> Mapping[str, str]:
+    """Every way to write the path of a source, and where it really is."""
+    return {
         spelling: real_path(source, isolates=isolates)
         for source in found
         for spelling in source.spellings
     }
-    if not real:
-        return text
-    longest = sorted(real, key=len, reverse=True)
-    pattern = f"{_BEFORE}({'|'.join(map(re.escape, longest))}){_AFTER}"
-    return re.sub(pattern, lambda match: real[match[1]], text)
 
 
 def obstacles(
