@@ -36,7 +36,7 @@ class PlayedCache:
             reference=reference,
             kind=DatasetKind.FILE,
             path=f"/cache/{reference.key}",
-            digest=f"sha256:{'0' * 64}",
+            digest=f"sha256:{reference.key}",
             size_bytes=SIZE,
             files=1,
             fetched_at=now,

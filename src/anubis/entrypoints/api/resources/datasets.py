@@ -142,6 +142,7 @@ async def fetch_dataset(
     again. How it fails is told in `state` and `problem`, not by the status. It is read with the
     rights of the service, as runs read.
     """
+    dataset.refuse_secrets(wish.uri)
     reference = Reference(
         uri=wish.uri, checksum=dataset.checksum(wish.checksum), unpack=wish.unpack
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -24,8 +23,6 @@ from anubis.stages.presentation import dataset_shapes, shapes
 
 NOT_ALL_WELL = 1
 """Exit code: a dataset was damaged, or one that should go had to stay."""
-
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 class Size(click.ParamType[int]):
@@ -90,6 +87,7 @@ def add_command(
     here. A path is one of the machine that has the cache. Ctrl-C stops the transfer; it goes on
     from there when the same is asked for again.
     """
+    dataset.refuse_secrets(uri)
     reference = Reference(uri=_located(uri), checksum=dataset.checksum(checksum), unpack=unpack)
 
     async def work(application: Application) -> int:
@@ -122,7 +120,7 @@ async def _fetched(application: Application, reference: Reference) -> Dataset | 
 
 def _located(uri: str) -> str:
     """A path as the descriptor would have it: absolute. Other addresses stay as they are."""
-    return uri if _SCHEME.match(uri) else os.path.normpath(Path(uri).absolute())
+    return uri if dataset.scheme_of(uri) else os.path.normpath(Path(uri).absolute())
 
 
 @dataset_command.command("verify")
@@ -189,7 +187,7 @@ def evict_command(
         if unused_for is not None:
             chosen = _unused(application, chosen, timedelta(days=unused_for))
         eviction = Eviction(application, as_json=as_json)
-        await eviction.evict(chosen, excess=_excess(chosen, most))
+        await eviction.evict(chosen, most=most)
         return eviction.told()
 
     return session.call(opener, work)
@@ -204,10 +202,11 @@ class Eviction:
         self._freed: list[tuple[DatasetKey, int]] = []
         self._kept: list[Dataset] = []
 
-    async def evict(self, chosen: Sequence[Dataset], *, excess: int | None) -> None:
-        """Remove these, least recently used first; until so many bytes are free, if given."""
+    async def evict(self, chosen: Sequence[Dataset], *, most: int | None) -> None:
+        """Remove these, least recently used first; if given, only until the rest takes so much."""
+        rest = {one.key: one for one in chosen}
         for found in reversed(chosen):
-            if excess is not None and sum(freed for _, freed in self._freed) >= excess:
+            if most is not None and rendering.taken(rest.values()) <= most:
                 return
             try:
                 freed = await self._application.datasets.evict(found.key)
@@ -215,9 +214,10 @@ class Eviction:
                 self._kept.append(found)
                 terminal.say(f"{rendering.named(found)} stays: {error}")
             except DatasetNotFound:  # somebody else did
-                continue
+                del rest[found.key]
             else:
                 self._freed.append((found.key, freed))
+                del rest[found.key]
                 if not self._as_json:
                     terminal.echo(f"{found.key} evicted, {text.size(freed)} freed\n")
 
@@ -235,11 +235,6 @@ def _unused(
 ) -> Sequence[Dataset]:
     limit = application.clock.now() - span
     return [one for one in found if one.used_at <= limit]
-
-
-def _excess(found: Sequence[Dataset], most: int | None) -> int | None:
-    """How many bytes are too many; None: there is no limit."""
-    return None if most is None else max(0, sum(one.size_bytes for one in found) - most)
 
 
 async def _chosen(application: Application, keys: Sequence[str]) -> Sequence[Dataset]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from anubis.domain import dataset
@@ -33,8 +33,13 @@ def datasets_table(datasets: Sequence[Dataset], now: datetime, *, width: int | N
 
 def total(datasets: Sequence[Dataset]) -> str:
     """How many they are, and what they take together."""
-    size = text.size(sum(one.size_bytes for one in datasets))
+    size = text.size(taken(datasets))
     return f"{len(datasets):,} dataset{'' if len(datasets) == 1 else 's'}, {size}"
+
+
+def taken(datasets: Iterable[Dataset]) -> int:
+    """The bytes that they take together: equal content is held once, whatever it is called."""
+    return sum({one.digest: one.size_bytes for one in datasets}.values())
 
 
 def short(key: DatasetKey) -> str:
