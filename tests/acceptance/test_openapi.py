@@ -36,6 +36,7 @@ from anubis.entrypoints.api import app
 from anubis.entrypoints.api.protocol import BoundedProtocol
 from anubis.runtime import serving
 from anubis.runtime.broadcasting import Broadcaster
+from anubis.runtime.caretaking import Caretaker
 from anubis.runtime.carrying import Workshop
 from anubis.runtime.supervising import Supervisor
 from anubis.runtime.working import Worker
@@ -51,10 +52,10 @@ SEED = 20240517
 HOOKS = """\
 import schemathesis
 
-TEXT = ("application/toml", "text/plain")
+TEXT = ("application/toml", "text/plain", "application/x-tar")
 
 
-@schemathesis.serializer("application/toml")
+@schemathesis.serializer("application/toml", "application/x-tar")
 def toml(ctx, value):
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
 
@@ -81,6 +82,7 @@ async def _served(settings: Settings, kept: Stores) -> AsyncIterator[Service]:
     broadcaster = Broadcaster(
         kept.runs, application.clock, InProcessBus(), reason=application.waiting
     )
+    caring = Supervisor()
     service = Service(
         application=application,
         access=SqliteAccessStore(kept.database),
@@ -89,6 +91,7 @@ async def _served(settings: Settings, kept: Stores) -> AsyncIterator[Service]:
         settings=settings,
         requires_tokens=False,
         broadcaster=broadcaster,
+        caretaker=Caretaker(application.open_datasets, caring, application.clock),
         started_at=application.clock.now(),
     )
     workshop = Workshop(
@@ -104,7 +107,7 @@ async def _served(settings: Settings, kept: Stores) -> AsyncIterator[Service]:
     async def failed(error: Exception) -> None:
         raise AssertionError("a task of the service died") from error
 
-    async with Supervisor() as supervisor:
+    async with Supervisor() as supervisor, caring:
         worker = Worker(
             workshop,
             bus,

@@ -10,7 +10,7 @@ from anubis.testing.clock import ManualClock
 from anubis.testing.service import a_service
 
 ROOT = Path(__file__).parents[2]
-ROW = re.compile(r"^\| `(GET|POST|PUT|DELETE) (/[^`]*)` \|", flags=re.MULTILINE)
+ROW = re.compile(r"^\| `(HEAD|GET|POST|PUT|DELETE) (/[^`]*)` \|", flags=re.MULTILINE)
 
 
 def test_the_reference_of_the_api_names_every_operation(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ application ── Stores        what is kept
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,6 +18,7 @@ from anubis.bootstrap import engines, stores
 from anubis.bootstrap.local import LocalApplication
 from anubis.bootstrap.stores import Stores
 from anubis.domain.errors import StoreUnusable
+from anubis.ports.dataset_cache import DatasetCache
 from anubis.runtime import launching
 from anubis.runtime.locking import RuntimeLock
 from anubis.runtime.succession import Seat
@@ -55,9 +57,18 @@ def over(
         schedule_store=kept.schedules,
         logs=kept.logs,
         series=kept.series,
+        script_store=kept.scripts,
         engines=engines.capabilities(settings),
         wake_runtime=wake_runtime,
+        open_datasets=functools.cache(functools.partial(_datasets, settings)),
     )
+
+
+def _datasets(settings: Settings) -> DatasetCache:
+    # Here and not above: only a few commands look at datasets.
+    from anubis.bootstrap import datasets
+
+    return datasets.cache(settings)
 
 
 def make_home(settings: Settings) -> None:

@@ -3,6 +3,7 @@
 Service ── LocalApplication ── Stores
         ├─ SqliteAccessStore, SqliteActionStore
         ├─ Broadcaster ──► watchers
+        ├─ Caretaker ──► datasets, brought and verified
         ├─ Carrying ── Worker, ProcessEngine
         └─ Housekeeper ──► what is old goes
 """
@@ -30,6 +31,7 @@ from anubis.ports.action_store import ActionStore
 from anubis.ports.script_store import ScriptStore
 from anubis.runtime import serving, succession
 from anubis.runtime.broadcasting import Broadcaster
+from anubis.runtime.caretaking import Caretaker
 from anubis.runtime.housekeeping import Housekeeper, Keeping
 from anubis.runtime.pulse import Pulse
 from anubis.settings.model import Settings
@@ -47,6 +49,7 @@ class Service:
     settings: Settings
     requires_tokens: bool  #: False: whoever reaches us on loopback may do everything
     broadcaster: Broadcaster  #: tells watchers that the store has news
+    caretaker: Caretaker  #: fetches and verifies datasets for those who ask
     started_at: datetime
     pulse: Pulse = dataclasses.field(default_factory=Pulse)
     troubles: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -117,6 +120,7 @@ def _service(settings: Settings, kept: Stores, carried: Carrying, door: Door) ->
         settings=settings,
         requires_tokens=door.requires_tokens,
         broadcaster=broadcaster,
+        caretaker=Caretaker(application.open_datasets, carried.supervisor, carried.clock),
         started_at=carried.clock.now(),
         leases=lambda: carried.worker.leases,
     )
@@ -146,7 +150,7 @@ def _housekeeper(service: Service, carried: Carrying) -> Housekeeper:
         audit=timedelta(days=service.settings.audit_days),
         scripts=timedelta(days=service.settings.scripts_days),
     )
-    return Housekeeper(service.access, service.scripts, carried.clock, keeping)
+    return Housekeeper(service.access, service.application.scripts, carried.clock, keeping)
 
 
 def _leave_on_signals(carried: Carrying) -> None:

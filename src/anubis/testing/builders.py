@@ -47,9 +47,10 @@ def a_document(
     *,
     name: str = "descriptor.toml",
     directory: str = "/somewhere",
+    script: str = "",
 ) -> Document:
     """A descriptor as a user gave it. The stores do not parse it."""
-    return Document(name=name, directory=directory, content=content)
+    return Document(name=name, directory=directory, content=content, script=script)
 
 
 def a_run(

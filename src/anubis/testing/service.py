@@ -18,13 +18,18 @@ from anubis.bootstrap.local import LocalApplication
 from anubis.bootstrap.service import Service
 from anubis.ports.clock import Clock
 from anubis.runtime.broadcasting import Broadcaster
+from anubis.runtime.caretaking import Caretaker
+from anubis.runtime.supervising import Supervisor
 from anubis.settings.model import Settings
+from anubis.testing.datasets import PlayedCache
 
 
 def a_service(home: Path, clock: Clock, *, requires_tokens: bool = False) -> Service:
     """A service of a home that need not exist. What a test wants otherwise, it replaces."""
     settings = Settings(home=home)
+    cache = PlayedCache(clock)
     store = MemoryRunStore()
+    scripts = MemoryScriptStore(clock)
 
     async def wake() -> None:
         broadcaster.wake()
@@ -36,18 +41,21 @@ def a_service(home: Path, clock: Clock, *, requires_tokens: bool = False) -> Ser
         schedule_store=MemoryScheduleStore(),
         logs=MemoryLogStore(),
         series=MemorySeriesStore(),
+        script_store=scripts,
         engines={"process": PROCESS},
         wake_runtime=wake,
+        open_datasets=lambda: cache,
     )
     broadcaster = Broadcaster(store, clock, InProcessBus(), reason=application.waiting)
     return Service(
         application=application,
         access=MemoryAccessStore(),
         actions=MemoryActionStore(),
-        scripts=MemoryScriptStore(clock),
+        scripts=scripts,
         settings=settings,
         requires_tokens=requires_tokens,
         broadcaster=broadcaster,
+        caretaker=Caretaker(application.open_datasets, Supervisor(), clock),
         started_at=clock.now(),
     )
 

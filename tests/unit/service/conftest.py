@@ -16,11 +16,13 @@ from anubis.adapters.run_store.memory import MemoryRunStore
 from anubis.adapters.schedule_store.memory import MemoryScheduleStore
 from anubis.adapters.script_store.memory import MemoryScriptStore
 from anubis.adapters.series_store.memory import MemorySeriesStore
-from anubis.bootstrap.local import LocalApplication
+from anubis.bootstrap.local import LocalApplication, no_datasets
 from anubis.bootstrap.service import Service
 from anubis.domain.access import Role
 from anubis.entrypoints.api import app
 from anubis.runtime.broadcasting import Broadcaster
+from anubis.runtime.caretaking import Caretaker
+from anubis.runtime.supervising import Supervisor
 from anubis.settings.model import Settings
 from anubis.stages.access import tokens
 from anubis.testing.clock import NOON, ManualClock
@@ -34,6 +36,7 @@ class World:
         self.access = MemoryAccessStore()
         self.actions = MemoryActionStore()
         self.store = MemoryRunStore()
+        self.scripts = MemoryScriptStore(self.clock)
         settings = Settings(home=home, rate_limit=1.0, rate_burst=rate_burst)
         settings.runs.mkdir(parents=True)
         self.service = Service(
@@ -44,15 +47,17 @@ class World:
                 schedule_store=MemoryScheduleStore(),
                 logs=MemoryLogStore(),
                 series=MemorySeriesStore(),
+                script_store=self.scripts,
                 engines={},
                 wake_runtime=self._wake,
             ),
             access=self.access,
             actions=self.actions,
-            scripts=MemoryScriptStore(self.clock),
+            scripts=self.scripts,
             settings=settings,
             requires_tokens=requires_tokens,
             broadcaster=Broadcaster(self.store, self.clock, InProcessBus()),
+            caretaker=Caretaker(no_datasets, Supervisor(), self.clock),
             started_at=NOON,
         )
         self.app = app.create(self.service)

@@ -86,6 +86,7 @@ async def test_runs_of_an_older_store_go_on_as_they_were(tmp_path: pathlib.Path)
     async with SqliteRunStore.open(path) as store:
         waiting, ended = await store.page(RunQuery(submitter="user"))
         assert (waiting.priority, waiting.demand) == (0, Demand())
+        assert (await store.document(waiting.id)).script == ""
         assert await store.heads(now=NOON, states=[RunState.QUEUED], each=1) == (waiting,)
         await store.request_cancel(waiting.id, now=NOON, by="user")
         assert [event.number for event in await store.events(waiting.id)] == [1, 2]

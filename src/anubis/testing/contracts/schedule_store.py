@@ -57,6 +57,19 @@ class KeepingContract:
         assert await store.get(schedule.id) == schedule
         assert await store.document(schedule.id) == builders.a_document()
 
+    async def test_the_code_that_schedules_need_is_told(self, store: ScheduleStore) -> None:
+        """Whoever removes old archives asks before."""
+        assert set(await store.scripts()) == set()
+        scripts = ["", "a.tar", "b.tar", "a.tar"]
+        schedules = [builders.a_schedule(number) for number in range(len(scripts))]
+        for schedule, script in zip(schedules, scripts, strict=True):
+            await store.add(schedule, builders.a_document(script=script), "made")
+        assert (await store.document(schedules[1].id)).script == "a.tar"
+        assert sorted(await store.scripts()) == ["a.tar", "b.tar"]
+        await store.delete(schedules[1].id)
+        await store.delete(schedules[2].id)
+        assert list(await store.scripts()) == ["a.tar"]
+
     async def test_its_first_event_says_how_it_came(self, store: ScheduleStore) -> None:
         """History starts with the start."""
         schedule = builders.a_schedule()

@@ -276,6 +276,20 @@ class ScriptStoreContract:
 
         assert not await store.has(archive.name)
 
+    async def test_an_archive_may_be_named_by_its_sha_256(
+        self, store: ScriptStore, tmp_path: Path
+    ) -> None:
+        archive = an_archive(a_file())
+        name = f"{hashlib.sha256(archive.content).hexdigest()}.tar"
+        forged = an_archive(a_file(content=b"other"))
+
+        with pytest.raises(UserError, match="must be called"):
+            await store.put(name, forged.parts())
+        await store.put(name, archive.parts())
+        await store.unpack(name, str(tmp_path))
+
+        assert (tmp_path / "src" / "main.py").is_file()
+
     @pytest.mark.parametrize("name", ILLEGAL)
     async def test_a_name_that_is_no_digest_is_refused(
         self, store: ScriptStore, tmp_path: Path, name: str

@@ -11,6 +11,7 @@ from fastapi import APIRouter
 from anubis.entrypoints.api.resources import (
     artifacts,
     changing,
+    datasets,
     descriptors,
     engines,
     events,
@@ -19,6 +20,7 @@ from anubis.entrypoints.api.resources import (
     metrics,
     runs,
     schedules,
+    scripts,
 )
 
 ROUTERS: tuple[APIRouter, ...] = (
@@ -31,6 +33,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     descriptors.router,
     history.router,
     schedules.router,
+    datasets.router,
+    scripts.router,
     engines.router,
 )
 """Every router of this room, with its full prefix."""

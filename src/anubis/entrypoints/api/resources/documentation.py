@@ -53,8 +53,10 @@ TAGS: Final = (
     ("output", "What runs wrote: by range, from the end, by search; and files to download."),
     ("metrics", "What runs measured."),
     ("descriptors", "Check descriptors before they are submitted."),
+    ("scripts", "Code that is submitted beside descriptors."),
     ("history", "Many runs together: benchmarks, trends, families."),
     ("schedules", "Descriptors that run again and again."),
+    ("datasets", "Data that the service holds for runs: look, fetch, verify, evict."),
     ("engines", "Where runs run, and the queue before them."),
     ("access", "Tokens, who they are for, and the record of what was done."),
     ("service", "The service itself: is it well?"),
@@ -151,6 +153,13 @@ def descriptor_body(toml: str = examples.TOML) -> Part:
         JSON: {"schema": _reference(runs.Submission), "example": example},
         **dict.fromkeys(TOML, as_it_is),
     }
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def raw_body(kind: str, example: str) -> Part:
+    """A body that is taken as it is."""
+    schema = {"type": "string", "format": "binary"}
+    content = {kind: {"schema": schema, "example": example}}
     return {"requestBody": {"required": True, "content": content}}
 
 

@@ -39,7 +39,9 @@ Name = Annotated[
 )
 async def has_script(name: Name, here: Here, _: Viewer) -> Response:
     """404: it is not here. An archive that nobody uses for a long time is removed."""
-    return Response(status_code=204 if await here.application.scripts.has(name) else 404)
+    if not await here.application.scripts.has(name):
+        raise HTTPException(404, "this archive is not here")
+    return Response(status_code=204)
 
 
 @router.put(

@@ -77,6 +77,17 @@ class AddingContract:
         assert await store.document(run.id) == document
         assert len(await store.events(run.id)) == 1
 
+    async def test_runs_of_one_descriptor_have_each_the_code_they_came_with(
+        self, store: RunStore
+    ) -> None:
+        """The bytes of a descriptor are kept once, what came beside them is not."""
+        coded = builders.a_document(script="a.tar")
+        plain, other = builders.a_run(0), builders.a_run(1)
+        await store.add(plain, builders.a_document(), PLAN, "")
+        await store.add(other, coded, PLAN, "")
+        assert await store.document(plain.id) == builders.a_document()
+        assert await store.document(other.id) == coded
+
     async def test_a_run_is_found_by_id_prefix_and_last(self, store: RunStore) -> None:
         """In any case, with or without dashes."""
         first, last = builders.a_run(0), builders.a_run(1000)
