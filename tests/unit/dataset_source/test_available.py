@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import subprocess
 import sys
 import textwrap
@@ -108,6 +109,20 @@ async def test_a_source_of_another_distribution_is_found_by_its_entry_point(
     assert ways.choose("GREETING://you") is source
     with pytest.raises(DatasetInvalid, match="greeting"):
         ways.choose("gopher://host/x")
+
+
+async def test_the_plug_in_that_our_documents_show_works(site: pathlib.Path) -> None:
+    text = (pathlib.Path(__file__).parents[3] / "docs/how-to/fetch-data.md").read_text()
+    _, source = re.findall(r"```(?:ini|python)\n(.*?)```", text, flags=re.DOTALL)
+    install(site, "anubis-noise", "anubis_noise", source, "noise = anubis_noise:NoiseSource")
+    noise = available.sources().choose("noise://7/3000000")
+    found = await listing(noise, "noise://7/3000000")
+    whole = await content(noise, found.items[0])
+
+    assert len(whole) == 3_000_000
+    assert await content(noise, found.items[0], 1_500_000, 1_500_010) == whole[1_500_000:1_500_010]
+    with pytest.raises(DatasetInvalid, match="SEED/SIZE"):
+        await noise.list("noise://7")
 
 
 def test_a_plug_in_cannot_take_over_a_scheme_of_ours(site: pathlib.Path) -> None:
