@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -116,6 +116,9 @@ class Ensemble:
             except Exception as error:  # noqa: BLE001 - raised again for whoever asks for news
                 source.error = error
                 self._news.set()
+            finally:
+                if isinstance(seen, AsyncGenerator):  # now, not when memory is cleaned up
+                    await seen.aclose()
 
         source.task = asyncio.create_task(bring(), name=f"{name} of {self._run_id}")
 

@@ -20,9 +20,10 @@ from anubis.domain import blanks
 from anubis.domain import plan as plans
 from anubis.domain.dataset import Progress
 from anubis.domain.descriptor import Descriptor, Info, MachineLearning, Script
-from anubis.domain.errors import UserError
+from anubis.domain.errors import DatasetInvalid, UserError
 from anubis.domain.plan import Fetch, Limits, Plan, Unit
 from anubis.domain.run import Run, RunState, WorkerId
+from anubis.ports.dataset_source import Item, Listing
 from anubis.ports.log_store import LogQuery
 from anubis.runtime.bringing import Bringer, NothingBrought
 from anubis.runtime.carrying import Carrier, Workshop
@@ -46,13 +47,46 @@ def planned(archive: str, code: str) -> Plan:
     return plans.from_json(plans.to_json(plan(descriptor, capabilities, context)))
 
 
+class Texts:
+    """A source of what a test says; what is None never comes."""
+
+    schemes = frozenset({"file"})
+
+    def __init__(self, **texts: bytes | None) -> None:
+        self._texts = {f"file:/{name}": text for name, text in texts.items()}
+
+    async def list(self, uri: str) -> Listing:
+        if uri not in self._texts:
+            raise DatasetInvalid(f"{uri} is not there")
+        name = uri.rpartition("/")[2]
+        item = Item(name=name, address=uri, size_bytes=None, version="1")
+        return Listing(items=(item,), is_directory=False, has_ranges=False)
+
+    async def read(self, item: Item, start: int, end: int | None) -> AsyncIterator[bytes]:
+        text = self._texts[item.address]
+        if text is None:
+            await asyncio.Event().wait()
+        yield text or b""
+
+
+def a_cache(**texts: bytes | None) -> MemoryDatasetCache:
+    return MemoryDatasetCache({"file": Texts(**texts)}, ManualClock())
+
+
+def a_plan_that_fetches(*names: str) -> Plan:
+    words = ("echo", *(blanks.data(number) for number in range(len(names))))
+    unit = Unit(name="benchmark", command=words, environment={"PATH": "/usr/bin:/bin"})
+    fetches = tuple(Fetch(uri=f"file:/{name}") for name in names)
+    return Plan(units=(unit,), deciding=unit.name, limits=Limits(), fetches=fetches)
+
+
 def a_bringer(
     root: Path, scripts: MemoryScriptStore, datasets: MemoryDatasetCache | None = None
 ) -> Bringer:
     def keys() -> Mapping[str, str]:
         return {"id": "secret", "id.pub": "public"}
 
-    return Bringer(root, scripts, datasets or MemoryDatasetCache({}), keys)
+    return Bringer(root, scripts, datasets or a_cache(), keys)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -93,7 +127,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
             logs=MemoryLogStore(),
             series=MemorySeriesStore(),
             clock=clock,
-            bringing=a_bringer(tmp_path / "places", scripts),
+            bringing=a_bringer(tmp_path / "places", scripts, a_cache(here=b"content", never=None)),
         )
         yield Bench(shop=shop, scripts=scripts, folder=tmp_path / "places")
 
@@ -156,17 +190,15 @@ def ignored(progress: Progress) -> None:
 
 
 async def test_datasets_are_linked_and_pinned_until_the_place_is_removed(tmp_path: Path) -> None:
-    datasets = MemoryDatasetCache({"file:/a": b"content", "file:/b": b"other"})
+    datasets = a_cache(a=b"content", b=b"other")
     bringer = a_bringer(tmp_path, MemoryScriptStore(ManualClock()), datasets)
-    unit = Unit(name="benchmark", command=("cat", blanks.data(1)), environment={})
-    fetches = (Fetch(uri="file:/a"), Fetch(uri="file:/b"))
-    wanted = Plan(units=(unit,), deciding=unit.name, limits=Limits(), fetches=fetches)
+    wanted = a_plan_that_fetches("a", "b")
     run_id = builders.a_run_id()
 
     await bringer.bring(run_id, wanted, ignored)
 
-    [_, other] = [await datasets.get(fetch.reference.key) for fetch in fetches]
-    assert bringer.placed(run_id, wanted).units[0].command == ("cat", other.path)
+    paths = [(await datasets.get(fetch.reference.key)).path for fetch in wanted.fetches]
+    assert bringer.placed(run_id, wanted).units[0].command == ("echo", *paths)
     assert list(await datasets.pins()) == [run_id]
     assert list(await bringer.leftovers()) == [run_id]
     await bringer.remove(run_id)
@@ -196,6 +228,70 @@ async def test_keys_are_made_once_and_only_their_owner_reads_the_secret_ones(
     assert (files / "keys" / "id").stat().st_mode & 0o777 == 0o600
     assert (files / "keys" / "id.pub").stat().st_mode & 0o777 == 0o644
     assert (tmp_path / run_id).stat().st_mode & 0o777 == 0o700
+
+
+async def test_a_run_is_fetching_while_its_data_comes_and_its_program_finds_it(
+    bench: Bench,
+) -> None:
+    run = await bench.carry(a_plan_that_fetches("here"))
+
+    assert run.state is RunState.SUCCEEDED, run.outcome
+    assert b"/here" in await bench.output(run)
+    events = await bench.shop.store.events(run.id)
+    moved = [event.data["to"] for event in events if "to" in event.data]
+    assert moved[1:5] == ["FETCHING", "QUEUED", "STARTING", "RUNNING"]
+    phases = [event.data["phase"] for event in events if event.data.get("fetch") == "file:/here"]
+    assert phases == ["begun", "done"]
+    assert not list(bench.folder.iterdir())
+
+
+async def test_a_run_whose_data_is_not_there_has_failed_and_names_it(bench: Bench) -> None:
+    run = await bench.carry(a_plan_that_fetches("here", "gone"))
+
+    assert run.state is RunState.FAILED
+    assert run.outcome is not None
+    assert run.outcome.reason == "file:/gone is not there"
+    events = await bench.shop.store.events(run.id)
+    failed = [event.data["fetch"] for event in events if event.data.get("phase") == "failed"]
+    assert failed == ["file:/gone"]
+    assert not list(bench.folder.iterdir())
+
+
+async def test_canceling_stops_a_transfer_and_leaves_nothing(bench: Bench) -> None:
+    shop, plan = bench.shop, a_plan_that_fetches("never")
+    await shop.store.add(builders.a_run(), builders.a_document(), plans.to_json(plan), "new")
+    [run] = await shop.store.lease(
+        WORKER, now=NOON, duration=builders.HOUR, states=[RunState.SUBMITTED], limit=1
+    )
+    carrier = Carrier(run, shop)
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+        group.create_task(carrier.carry())
+        while carrier.run.state is not RunState.FETCHING:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+        await carrier.stop()
+
+    run = await shop.store.get(run.id)
+    assert run.state is RunState.CANCELED
+    assert run.outcome is not None
+    assert run.outcome.reason == "canceled while what it needs was being brought"
+    assert not list(bench.folder.iterdir())
+
+
+async def test_a_run_that_must_wait_fetches_when_it_is_its_turn(bench: Bench) -> None:
+    shop, plan = bench.shop, a_plan_that_fetches("here")
+    await shop.store.add(builders.a_run(), builders.a_document(), plans.to_json(plan), "new")
+    for states in ([RunState.SUBMITTED], [RunState.QUEUED]):
+        [run] = await shop.store.lease(
+            WORKER, now=NOON, duration=builders.HOUR, states=states, limit=1
+        )
+        carrier = Carrier(run, shop)
+        await (carrier.enqueue() if run.state is RunState.SUBMITTED else carrier.carry())
+
+    events = await shop.store.events(run.id)
+    moved = [event.data["to"] for event in events if "to" in event.data]
+    assert moved[1:5] == ["QUEUED", "FETCHING", "QUEUED", "STARTING"]
+    assert carrier.run.state is RunState.SUCCEEDED
 
 
 async def test_without_a_store_of_scripts_a_run_that_needs_one_is_told_so() -> None:
