@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import os
 import socket
 import subprocess
@@ -25,11 +26,13 @@ import uvicorn
 
 from anubis.adapters.access_store.sqlite import SqliteAccessStore
 from anubis.adapters.action_store.sqlite import SqliteActionStore
+from anubis.adapters.clock.system import SystemClock
 from anubis.adapters.engine.fake import FakeEngine, Script
 from anubis.adapters.event_bus.in_process import InProcessBus
 from anubis.bootstrap import capacity, embedded, stores
 from anubis.bootstrap.service import Service
 from anubis.bootstrap.stores import Stores
+from anubis.domain.dataset import Reference
 from anubis.domain.observation import Stream
 from anubis.domain.run import WorkerId
 from anubis.entrypoints.api import app
@@ -41,6 +44,7 @@ from anubis.runtime.carrying import Workshop
 from anubis.runtime.supervising import Supervisor
 from anubis.runtime.working import Worker
 from anubis.settings.model import Settings
+from anubis.testing.datasets import PlayedCache
 
 pytestmark = pytest.mark.acceptance
 
@@ -78,7 +82,12 @@ async def _served(settings: Settings, kept: Stores) -> AsyncIterator[Service]:
         bus.wake()
         broadcaster.wake()
 
-    application = embedded.over(kept, settings, wake)
+    # A cache that is played: whatever address is made up, nothing is read from there.
+    cache = PlayedCache(SystemClock())
+    cache.hold(Reference(uri="https://data.example/set.tgz"))
+    application = dataclasses.replace(
+        embedded.over(kept, settings, wake), open_datasets=lambda: cache
+    )
     broadcaster = Broadcaster(
         kept.runs, application.clock, InProcessBus(), reason=application.waiting
     )

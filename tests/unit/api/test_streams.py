@@ -29,6 +29,8 @@ from anubis.entrypoints.api.protocol import BoundedProtocol
 from anubis.entrypoints.api.resources import streaming
 from anubis.ports.run_store import Step
 from anubis.runtime.broadcasting import Broadcaster
+from anubis.runtime.caretaking import Caretaker
+from anubis.runtime.supervising import Supervisor
 from anubis.settings.model import Settings
 from anubis.stages.access import tokens
 from anubis.testing import builders
@@ -76,6 +78,7 @@ async def listening(
             settings=settings,
             requires_tokens=requires_tokens,
             broadcaster=broadcaster,
+            caretaker=Caretaker(application.open_datasets, Supervisor(), application.clock),
             started_at=application.clock.now(),
         )
         with contextlib.closing(socket.create_server(("127.0.0.1", 0), backlog=2048)) as bound:

@@ -2,7 +2,7 @@
 
 | error | status |
 |---|---|
-| RunNotFound, ScheduleNotFound, TokenNotFound | 404 |
+| RunNotFound, ScheduleNotFound, TokenNotFound, DatasetNotFound | 404 |
 | RunAmbiguous, ScheduleAmbiguous, NotPossible | 409 |
 | DescriptorInvalid, other UserErrors, malformed requests | 422 |
 | NotAuthenticated | 401 |
@@ -38,6 +38,7 @@ STATUS: Mapping[type[errors.AnubisError], int] = {
     errors.RunNotFound: 404,
     errors.ScheduleNotFound: 404,
     errors.TokenNotFound: 404,
+    errors.DatasetNotFound: 404,
     errors.RunAmbiguous: 409,
     errors.ScheduleAmbiguous: 409,
     errors.NotPossible: 409,

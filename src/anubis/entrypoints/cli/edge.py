@@ -3,7 +3,7 @@
 | code | meaning |
 |---|---|
 | 0 | done; for ``run``, ``watch`` and ``submit --watch``: the run succeeded |
-| 1 | the benchmark failed |
+| 1 | the benchmark failed; a dataset was damaged, or had to stay |
 | 2 | bad usage or a bad descriptor |
 | 3 | our fault or the environment's |
 | 130 | interrupted, or the run was canceled |
