@@ -6,6 +6,7 @@ import os
 
 import hypothesis
 import pytest
+from tests import real_parts
 from tests.data_fixtures import certificate, ftp, ftps, old_ftp, s3
 
 __all__ = ["certificate", "ftp", "ftps", "old_ftp", "s3"]
@@ -18,3 +19,16 @@ pytest.register_assert_rewrite("anubis.testing.contracts")
 hypothesis.settings.register_profile("repeat", derandomize=True)
 hypothesis.settings.register_profile("explore", max_examples=1000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """No test leaves a container, network or volume of ours behind.
+
+    Only in a pipeline: elsewhere somebody may have runs of their own. With several processes, in
+    the one that waits for all others.
+    """
+    if not real_parts.is_pipeline() or hasattr(session.config, "workerinput"):
+        return
+    if left := real_parts.left_in_docker():
+        print(f"\ntests left behind: {', '.join(left)}")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

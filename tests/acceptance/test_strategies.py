@@ -47,6 +47,30 @@ SERVES = "$(ANUBIS_PYTHON) -m http.server $(INFERENCE_SERVER_PORT)"
 WAITS = "sh -c 'echo begun; exec sleep 1000'"
 COUNTS = """sh -c 'i=0; while [ $i -lt 40 ]; do echo "${R}line $i"; i=$((i+1)); sleep 0.1; done'"""
 
+MEETS = """\
+$(ANUBIS_PYTHON) -c '
+import os, socket, time
+
+role, told = os.environ["DMLC_ROLE"], os.environ
+root = told["DMLC_PS_ROOT_URI"], int(told["DMLC_PS_ROOT_PORT"])
+
+def reach():
+    while True:
+        try:
+            return socket.create_connection(root)
+        except OSError:
+            time.sleep(0.1)
+
+if role == "scheduler":
+    listener = socket.create_server(("", root[1]))
+    for _ in range(int(told["DMLC_NUM_SERVER"]) + int(told["DMLC_NUM_WORKER"])):
+        print("met a", listener.accept()[0].recv(99).decode(), flush=True)
+else:
+    reach().sendall(role.encode())
+    print(role, "was there", flush=True)
+'
+"""
+
 
 class Place:
     """An engine, and what descriptors need to name on it."""
@@ -60,6 +84,9 @@ class Place:
 
     def mpi(self, command: str) -> str:
         return self._top("horovod", command)
+
+    def parameter_server(self, command: str) -> str:
+        return self._top("mxnet_parameter_server", command)
 
     def inference(self, server: str, client: str, *, readiness: str = "1m") -> str:
         top = self._top("inference", client, readiness)
@@ -177,6 +204,17 @@ def test_a_rank_that_fails_fails_the_run_with_what_it_said(home: Home, place: Pl
     assert code == 1, said
     assert "launcher exited with code 1" in said
     assert "rank 1 diverged" in said
+    must_be_quiet(home)
+
+
+def test_all_parts_of_a_parameter_server_meet_at_the_scheduler(home: Home, place: Place) -> None:
+    code, said = run(home, place, place.parameter_server(MEETS))
+    assert code == 0, said
+    assert "worker-0 exited with code 0" in said
+    met = sorted(home.ask("logs", "last", "--unit", "scheduler").split("\n")[:-1])
+    assert met == ["met a server"] * 2 + ["met a worker"] * 2
+    for unit in ("server-0", "server-1", "worker-0", "worker-1"):
+        assert "was there" in home.ask("logs", "last", "--unit", unit)
     must_be_quiet(home)
 
 
