@@ -30,5 +30,5 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if not real_parts.is_pipeline() or hasattr(session.config, "workerinput"):
         return
     if left := real_parts.left_in_docker():
-        print(f"\ntests left behind: {', '.join(left)}")
+        print(f"\ntests left behind: {', '.join(left)}")  # noqa: T201 - the end of a report
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests import real_parts
 
 from anubis.adapters.ssh_keys import openssh
 
@@ -19,8 +20,8 @@ def test_every_run_gets_two_pairs_of_its_own() -> None:
 
 @pytest.mark.parametrize("name", ["id", "host"])
 def test_openssh_finds_the_public_key_in_the_private_one(tmp_path: Path, name: str) -> None:
-    if shutil.which("ssh-keygen") is None:
-        pytest.skip("ssh-keygen is not installed (Debian package openssh-client)")
+    found = shutil.which("ssh-keygen")
+    real_parts.need(found, "ssh-keygen is not installed (Debian package openssh-client)")
     keys = openssh.make()
     file = tmp_path / name
     file.write_text(keys[name])
