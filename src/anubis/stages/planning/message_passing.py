@@ -54,9 +54,10 @@ StrictModes no
 UsePAM no
 PidFile none
 MaxStartups 1000
-LogLevel ERROR
+LogLevel FATAL
 """
-"""The keys belong to whoever runs Anubis, which strict modes would refuse."""
+"""The keys belong to whoever runs Anubis, which strict modes would refuse. To be probed is an error
+to a server of ssh, which would be told as output of the run."""
 
 _SSH_CONFIG: Final = f"""\
 Host *
