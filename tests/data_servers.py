@@ -85,6 +85,7 @@ def s3_server(folder: pathlib.Path) -> Iterator[S3Server]:
         endpoint = f"http://127.0.0.1:{ports[-2]}"
         with (
             (place / "output").open("wb") as output,
+            _without_sockets(ports),
             _process(_seaweed(program, place, ports), output.fileno()) as process,
         ):
             if _answers(process, endpoint):
@@ -126,6 +127,17 @@ def _seaweed(program: str, place: pathlib.Path, ports: Sequence[int]) -> list[st
         "-volume.max=20", "-master.volumeSizeLimitMB=64",
         f"-filer.localSocket={place}/filer.sock", f"-s3.localSocket={place}/s3.sock",
     ]  # fmt: skip
+
+
+@contextlib.contextmanager
+def _without_sockets(ports: Sequence[int]) -> Iterator[None]:
+    """Remove what it puts elsewhere, whatever folder it is given."""
+    try:
+        yield
+    finally:
+        for port in ports:
+            for file in pathlib.Path("/tmp").glob(f"seaweedfs-*-{port}.sock"):
+                file.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
