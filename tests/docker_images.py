@@ -98,7 +98,10 @@ def docker(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
 def build(folder: pathlib.Path, name: str, base: str) -> None:
     """Build what a Dockerfile says, on another base than it names. Raises Unavailable."""
     with alone("build"):  # one after the other: the same content then comes from Docker's cache
+        earlier = identity(name)
         docker("build", "--quiet", "--build-arg", f"BASE={base}", "--tag", name, str(folder))
+        if earlier not in ("", identity(name)):
+            docker("rmi", earlier, check=False)  # may be in use, or have another name
 
 
 @contextlib.contextmanager
