@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .conftest import Home, Service
+from .conftest import Home, Service, _remote_home
 
 pytestmark = pytest.mark.acceptance
 COLUMNS = ("embedded", "remote")
@@ -32,9 +33,8 @@ FILES = {
 }
 
 
-@pytest.fixture
-def coded(home: Home) -> Home:
-    """A home with a descriptor, and code that is not beside it."""
+def write(home: Home) -> None:
+    """A descriptor, and code that is not beside it."""
     for name, text in FILES.items():
         place = home.folder / CODE / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -42,6 +42,12 @@ def coded(home: Home) -> Home:
     # No other test has the same code: a service keeps it longer than the runs.
     (home.folder / CODE / "whose").write_text(str(home.folder))
     (home.folder / "coded.toml").write_text(DESCRIPTOR)
+
+
+@pytest.fixture
+def coded(home: Home) -> Home:
+    """A home with them."""
+    write(home)
     return home
 
 
@@ -151,14 +157,13 @@ def test_code_that_is_needed_and_not_given_is_missed_by_name(coded: Home) -> Non
 
 
 def test_a_service_is_asked_about_code_each_time_and_sent_it_once(
-    coded: Home, column: str, request: pytest.FixtureRequest
+    tmp_path: Path, service: Service
 ) -> None:
-    if column == "embedded":
-        pytest.skip("there is no service to ask")
-    service: Service = request.getfixturevalue("service")
-    for _ in range(2):
-        coded.ask("submit", "coded.toml", "--script", CODE)
-    name = document(coded)["script"]
+    with _remote_home(tmp_path, service) as home:
+        write(home)
+        for _ in range(2):
+            home.ask("submit", "coded.toml", "--script", CODE)
+        name = document(home)["script"]
     lines = (service.folder / "service.log").read_text().splitlines()
     about = [line for line in lines if f"/api/v1/scripts/{name}" in line]
     assert [("HEAD" in line, "404" in line) for line in about] == [
