@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import http.server
 import json
 import signal
 import tarfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,12 +13,11 @@ from typing import Any
 import pytest
 
 from .serving import PATIENCE
+from .slow_server import PIECE, slowly
 
 pytestmark = pytest.mark.acceptance
 
 COLUMNS = ("embedded", "remote")
-
-PIECE = b"x" * 65536
 
 
 @pytest.fixture(autouse=True)
@@ -70,6 +66,21 @@ def test_an_archive_is_unpacked_and_a_path_completed_here(home: Any, tmp_path: P
 
     [found] = listed(home)
     assert (found["kind"], found["files"], found["unpacked"]) == ("directory", 2, True)
+
+
+def test_a_run_finds_what_was_added_and_lets_go_of_it(home: Any) -> None:
+    a_file(home.folder, "set.csv")
+    file = home.descriptor('cat "$ANUBIS_DATA_0"; echo loss=1')
+    with (home.folder / file).open("a") as descriptor:
+        descriptor.write('\n[[data.sources]]\nsrc = "set.csv"\npath = "/data/set.csv"\n')
+    key = home.ask("dataset", "add", "set.csv").strip()
+
+    result = home.call("run", file)
+
+    assert result.returncode == 0, result.stdout.decode() + result.stderr.decode()
+    assert "1, 2, 3" in home.ask("logs")
+    [found] = listed(home)
+    assert (found["key"], found["pinned_by"]) == (key, [])
 
 
 def test_what_is_not_what_it_should_be_is_an_error_and_nothing_is_kept(
@@ -128,55 +139,3 @@ def test_ctrl_c_stops_the_transfer(home: Any) -> None:
         assert adding.returncode == 130, said
         assert server.left.wait(PATIENCE), "nobody reads any more"
     assert listed(home) == []
-
-
-class _Slowly(http.server.ThreadingHTTPServer):
-    """Begins to give a large file, and then only now and then a piece of it."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.asked, self.left, self.over = (threading.Event() for _ in range(3))
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/large.bin"
-
-
-class _Handler(http.server.BaseHTTPRequestHandler):
-    server: _Slowly
-
-    def do_HEAD(self) -> None:
-        self._begin()
-
-    def do_GET(self) -> None:
-        self._begin()
-        self.server.asked.set()
-        try:
-            while not self.server.over.wait(0.05):
-                self.wfile.write(PIECE)
-        except OSError:
-            self.server.left.set()
-
-    def _begin(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", str(2**28))
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Stay silent."""
-
-
-@contextlib.contextmanager
-def slowly() -> Iterator[_Slowly]:
-    server = _Slowly()
-    thread = threading.Thread(target=server.serve_forever, name="slowly")
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.over.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -66,9 +66,11 @@ class Curl:
         assert any(line.startswith("X-Service-Version: 0.6.") for line in lines), lines
         return body.decode()
 
-    def submit(self, code: str, *, scheduling: str = "single_run", script: str = "") -> str:
-        """Submit; gives the action id."""
-        content = TOML.format(code=code, scheduling=scheduling)
+    def submit(
+        self, code: str, *, scheduling: str = "single_run", script: str = "", more: str = ""
+    ) -> str:
+        """Submit; gives the action id. ``more`` is further text of the descriptor."""
+        content = TOML.format(code=code, scheduling=scheduling) + more
         if script:
             content += f'\n[ml.script]\nscript = "{Path(script).name}"\n'
         toml = {
@@ -262,7 +264,7 @@ def test_uploaded_scripts_run_and_outlive_the_service(
     service.start()
 
     assert (before_upload, curl.call(path)) == ("false", "true")
-    assert hit["_source"]["log"] == f"I am in {service.home}/runs/{action}/scripts\n"
+    assert hit["_source"]["log"] == f"I am in {service.home}/places/{action}/scripts\n"
     assert not (service.home / "runs" / action).exists()
     assert curl.follow(action, LAST) == told
     jobs = json.loads(curl.call(f"/api/job/{CLIENT}"))["action_ids"]

@@ -277,8 +277,8 @@ async def test_an_archive_that_could_do_harm_is_refused_and_nothing_runs(wire: W
         (b"info.scheduling = 7\n" + TOML, "INVALID CRONTAB ENTRY: 7"),
         (TOML + b'info.execution_engine = "aws.sagemaker"\n', "found 'aws.sagemaker'"),
         (
-            TOML + b'[[data.sources]]\nsrc = "s3://a"\npath = "/b"\n',
-            "fetching data is not possible",
+            TOML + b'[[data.sources]]\nsrc = "ftp://me:secret@a/b"\npath = "/b"\n',
+            "data.sources[0].src",
         ),
         (b"#" + b"x" * 1_100_000, "at most 1,048,576 bytes"),
     ],

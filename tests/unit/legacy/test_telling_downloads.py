@@ -65,7 +65,7 @@ def _event(number: int, happened: Happening) -> Event:
         kind, data = EventKind.STATE, {"to": happened.value}
     else:
         item, phase = happened
-        message, data = f"{item}: found 404 {{}}", {"fetch": item, "phase": phase}
+        message, data = f"about {item}", {"fetch": item, "phase": phase}
     return Event(
         run_id=RUN.id,
         number=number,
@@ -120,14 +120,25 @@ def test_data_that_was_here_already_needs_no_word_of_its_items() -> None:
 
 @pytest.mark.parametrize("end", [S.FAILED, S.ERROR])
 def test_a_failed_download_aborts_and_ends_for_those_who_watch_too(end: RunState) -> None:
-    history = (S.SUBMITTED, S.FETCHING, *BEGUN, (DATA, "failed"), (MODEL, "done"), end)
+    history = (S.SUBMITTED, S.FETCHING, *BEGUN, (MODEL, "done"), (DATA, "failed"), end)
 
-    assert told(*history, run=ended(end)) == [
+    assert told(*history, run=ended(end, "found 404 {}")) == [
         RECEIVED,
         INITIATING,
         *PREPARING,
-        ("fetcher-dispatcher", "FAILED", f"{DATA} download failed: 'found 404 {{}}'..."),
         DOWNLOADED[1],
+        ("fetcher-dispatcher", "FAILED", f"{DATA} download failed: 'found 404 {{}}'..."),
+        ("fetcher-dispatcher", "FAILED", "Aborting execution"),
+        *NOT_RUN,
+    ]
+
+
+def test_those_that_were_stopped_because_another_failed_are_canceled() -> None:
+    history = (S.SUBMITTED, S.FETCHING, *BEGUN, (DATA, "failed"), S.FAILED)
+
+    assert told(*history, run=ended(S.FAILED, "it is not there"))[4:] == [
+        ("fetcher-dispatcher", "FAILED", f"{DATA} download failed: 'it is not there'..."),
+        ("fetcher-dispatcher", "CANCELED", f"{MODEL} download canceled..."),
         ("fetcher-dispatcher", "FAILED", "Aborting execution"),
         *NOT_RUN,
     ]

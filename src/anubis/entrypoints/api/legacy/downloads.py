@@ -58,7 +58,7 @@ class Downloads:
         if phase not in (_BEGUN, _DONE, _FAILED) or self._phases.get(item) == phase:
             return ()  # how far it is, or what an attempt before said
         self._phases[item] = phase
-        return self._began() + _of_item(item, phase, event.message)
+        return self._began() + _of_item(item, phase)
 
     def of_state(self, state: RunState) -> Sequence[Saying]:
         """What the fetcher says when a run reaches a state that is not its end."""
@@ -79,9 +79,19 @@ class Downloads:
         return [*stopped, _aborting(Status.CANCELED)] if stopped else ()
 
     def of_failure(self, reason: str) -> Sequence[Saying]:
-        """What is said when the run ends because its data cannot be had."""
-        failed = [_of_item(item, _FAILED, reason) for item in self._open]
-        return [*(one for [one] in failed), _aborting(Status.FAILED)]
+        """What is said when the run ends because its data cannot be had. Only its end tells why,
+        so that items which failed wait for it; with them, the others were stopped.
+        """
+        failed = [item for item, phase in self._phases.items() if phase == _FAILED]
+        stopped = self._open if failed else []
+        return [
+            *(
+                _told(one, Status.FAILED, words.DOWNLOAD_FAILED, reason)
+                for one in failed or self._open
+            ),
+            *(_told(one, Status.CANCELED, words.DOWNLOAD_CANCELED) for one in stopped),
+            _aborting(Status.FAILED),
+        ]
 
     @property
     def is_concluded(self) -> bool:
@@ -101,13 +111,12 @@ class Downloads:
         return (saying,)
 
 
-def _of_item(item: str, phase: str, message: str) -> tuple[Saying, ...]:
+def _of_item(item: str, phase: str) -> tuple[Saying, ...]:
     if phase == _BEGUN:
         return (_told(item, Status.PENDING, words.PREPARING),)
     if phase == _DONE:
         return (_told(item, Status.PENDING, words.DOWNLOADED),)
-    why = message.removeprefix(f"{item}: ")
-    return (_told(item, Status.FAILED, words.DOWNLOAD_FAILED, why),)
+    return ()
 
 
 def _told(item: str, status: Status, template: str, message: str = "") -> Saying:

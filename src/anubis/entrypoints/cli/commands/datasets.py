@@ -119,8 +119,13 @@ async def _fetched(application: Application, reference: Reference) -> Dataset | 
 
 
 def _located(uri: str) -> str:
-    """A path as the descriptor would have it: absolute. Other addresses stay as they are."""
-    return uri if dataset.scheme_of(uri) else os.path.normpath(Path(uri).absolute())
+    """As a descriptor here would mean it, so that a run finds it: a relative path starts in this
+    folder, and all else stays as it is.
+    """
+    uri = uri.strip()
+    if dataset.scheme_of(uri) or uri.startswith("/"):
+        return uri
+    return os.path.normpath(Path(uri).absolute())
 
 
 @dataset_command.command("verify")
