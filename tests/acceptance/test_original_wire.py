@@ -279,7 +279,7 @@ def test_scripts_in_the_home_run_without_a_service(home: Any) -> None:
     (home.folder / "scripted.toml").write_text(f'{text}[ml.script]\nscript = "{name}"\n')
 
     assert home.call("run", "scripted.toml").returncode == 0
-    assert home.ask("logs", "last").startswith(f"I am in {home.path}/runs/")
+    assert home.ask("logs", "last").startswith(f"I am in {home.path}/places/")
 
 
 def test_a_script_that_nobody_uploaded_ends_the_run_and_the_watching(curl: Curl) -> None:
