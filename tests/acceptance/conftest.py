@@ -146,6 +146,12 @@ class Home:
             return []  # it never had any
         return docker_images.labelled(f"anubis.home={composing.home_id(self.path)}")
 
+    def wait_for_removal(self) -> None:
+        """Containers go right after their run has ended; not in the same instant."""
+        give_up = time.monotonic() + PATIENCE
+        while self.containers() and time.monotonic() < give_up:
+            time.sleep(0.2)
+
     def _is_program(self, entry: Path) -> bool:
         try:
             variables = (entry / "environ").read_bytes().split(b"\0")
@@ -163,6 +169,7 @@ class Home:
 def _home(folder: Path) -> Iterator[Home]:
     home = Home(folder)
     yield home
+    home.wait_for_removal()
     home.stop()
     _must_be_quiet(home)
 
@@ -177,13 +184,15 @@ def _remote_home(folder: Path, service: Service) -> Iterator[Home]:
         home.ask("purge", *runs)
     if schedules := home.ask("schedule", "list", "--ids").split():
         home.ask("schedule", "remove", *schedules)
+    home.wait_for_removal()
     _must_be_quiet(home)
 
 
 def _must_be_quiet(home: Home) -> None:
     left = home.programs()
     assert not left, f"processes of ended runs are left: {left}"
-    assert not (left := home.containers()), f"of ended runs are left: {left}"
+    left = home.containers()
+    assert not left, f"of ended runs are left: {left}"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -144,6 +144,7 @@ def numbers(home: Home, unit: str) -> list[int]:
 
 def must_be_quiet(home: Home) -> None:
     """Nothing of the ended run is left."""
+    home.wait_for_removal()
     assert home.programs() == []
     assert home.containers() == []
 
@@ -156,6 +157,15 @@ def test_a_canceled_run_leaves_nothing_behind(home: Home, place: Place, strategy
     home.ask("cancel", "--wait", "last")
     assert told(home)["run"]["state"] == "CANCELED"
     must_be_quiet(home)
+
+
+def test_a_server_finds_its_models_where_the_descriptor_says(home: Home, place: Place) -> None:
+    (home.folder / "weights.txt").write_text("weights of a model\n")
+    server = f"sh -c 'cat /models/weights.txt; exec {SERVES}'"
+    models = '[[server.models]]\nsrc = "weights.txt"\npath = "/models/weights.txt"\n'
+    code, said = run(home, place, place.inference(server, "echo measured") + models)
+    assert code == 0, said
+    assert "weights of a model" in home.ask("logs", "last", "--unit", "server")
 
 
 def test_a_server_that_dies_fails_the_run_with_its_own_last_lines(home: Home, place: Place) -> None:
