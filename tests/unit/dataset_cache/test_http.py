@@ -42,7 +42,7 @@ async def test_content_comes_whole_with_or_without_ranges_and_length(
 async def test_large_content_comes_in_parallel_ranges_with_the_checksum_of_the_whole(
     cache: DirectoryDatasetCache, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transferring, "SEGMENT_BYTES", 512 * 1024)
+    monkeypatch.setattr(transferring, "LEAST_SEGMENT", 512 * 1024)
     uri = server.put("/a%20b.bin", Page(content=CONTENT, pause=0.002))
     told: list[Progress] = []
 

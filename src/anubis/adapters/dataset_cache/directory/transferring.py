@@ -25,8 +25,13 @@ from anubis.domain.dataset import Progress, Report, shown
 from anubis.domain.errors import SourceUnavailable
 from anubis.ports.dataset_source import DatasetSource, Item, Listing
 
-SEGMENT_BYTES: Final = 64 * 1024**2
-"""One request each. On a fast line some seconds, beside which its connection costs little."""
+LEAST_SEGMENT: Final = 8 * 1024**2
+MOST_SEGMENT: Final = 64 * 1024**2
+"""Bytes of one request. Beside a large one its connection costs little; with small ones, the
+follower is less far behind when the last byte comes."""
+
+SEGMENTS: Final = 64
+"""In how many an item is cut, within these bounds."""
 
 CONNECTIONS: Final = 4
 """To one source for one dataset; more seldom brings more, and servers begin to refuse."""
@@ -225,7 +230,8 @@ class Transfer:
             if size is None or not self._listing.has_ranges:
                 yield arrival, 0, None
             else:
-                for start, end in arrival.here.missing(size, SEGMENT_BYTES):
+                most = min(max(LEAST_SEGMENT, size // SEGMENTS), MOST_SEGMENT)
+                for start, end in arrival.here.missing(size, most):
                     yield arrival, start, end
 
 
