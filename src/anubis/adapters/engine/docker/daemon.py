@@ -154,7 +154,8 @@ class Daemon:
             async with self._calling() as client:
                 made = await client.containers.create(dict(container), name=name)
         except Refused as error:
-            if error.status != 409:
+            # Podman says so with another status.
+            if error.status != 409 and "already in use" not in str(error):
                 raise
             return await self._in_the_making(name)
         return str(made.id)
@@ -216,7 +217,7 @@ class Daemon:
             async with self._calling() as client:
                 await client.networks.create({**shape, "Name": name, "CheckDuplicate": True})
         except Refused as error:
-            if error.status != 409:
+            if error.status != 409 and "already" not in str(error):
                 raise
 
     async def _has_network(self, name: str) -> bool:

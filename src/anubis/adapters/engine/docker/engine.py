@@ -37,11 +37,15 @@ from anubis.domain.dataset import Report
 from anubis.domain.document import Fingerprint
 from anubis.domain.errors import EngineUnavailable, NotPossible
 from anubis.domain.observation import Condition, EndCause, Observation, ResourceReading
-from anubis.domain.plan import SOLE, Plan
+from anubis.domain.plan import SOLE, Plan, Unit
 from anubis.domain.run import RunId
 
 NO_ADDRESS_SECONDS = 0.2
 """How often we ask where a container is that has just been started."""
+
+
+NO_INIT = "init binary not found"
+"""What Podman says where the package with its init (catatonit) is not installed."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,15 +135,11 @@ class DockerEngine:
         if obstacle := composing.obstacle(unit):
             return obstacle
         names = Names(home=self._home, run_id=run_id)
-        manners = await self._manners()
-        fifo = guarding.emit_fifo(self._places.unit(run_id, name))
-        setting = composing.Setting(names=names, manners=manners, fifo=fifo)
         if composing.needs_network(plan):
             async with self._making:
                 await self._daemon.make_network(names.network, composing.network(names))
         try:
-            shape = composing.container(setting, plan, unit)
-            container = await self._daemon.create(names.container(name), shape)
+            container = await self._created(names, plan, unit)
         except Refused as error:
             if error.status >= DAEMONS_FAULT:
                 raise
@@ -148,8 +148,22 @@ class DockerEngine:
             "container": container,
             "address": self._daemon.address,
             "version": (await self._daemon.version()).api,
-            "has_init": manners.has_init,
+            "has_init": (await self._manners()).has_init,
         }
+
+    async def _created(self, names: Names, plan: Plan, unit: Unit) -> str:
+        """The id of a unit's container; made without an init where the daemon has none."""
+        fifo = guarding.emit_fifo(self._places.unit(names.run_id, unit.name))
+        manners = await self._manners()
+        setting = composing.Setting(names=names, manners=manners, fifo=fifo)
+        try:
+            shape = composing.container(setting, plan, unit)
+            return await self._daemon.create(names.container(unit.name), shape)
+        except Refused as error:
+            if not manners.has_init or NO_INIT not in str(error):
+                raise
+        self._known_manners = dataclasses.replace(manners, has_init=False)
+        return await self._created(names, plan, unit)
 
     async def _manners(self) -> Manners:
         if self._known_manners is None:

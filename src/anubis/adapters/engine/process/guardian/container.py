@@ -289,7 +289,7 @@ class Guard:
         if reading is None:
             return
         if not reading[5]:
-            if known is None:
+            if known is None or not known[5]:
                 return
             reading = (reading[0], known[1], *reading[2:4], *known[4:])
         self._note_started()
