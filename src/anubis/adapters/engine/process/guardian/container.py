@@ -86,11 +86,11 @@ class Guard:
 
     def _begin(self, *, is_first: bool) -> bool:
         """Have the container started; False if there will be nothing to follow."""
-        self._state = self._inspect()
-        if self._state.is_created and not is_first:
+        if not is_first:
+            self._state = self._inspect()
             self._await_start_under_way()
-        if not self._state.is_created:
-            return self._exists()
+            if not self._state.is_created:
+                return self._exists()
         if stop := container_state.read_stop(self._live):
             self._ending.message = "it was stopped before the program was started"
             self._ending.cause = stop[1]

@@ -16,6 +16,7 @@ import select
 import signal
 import sys
 import time
+import types
 
 from anubis.adapters.engine.process.guardian import channels, ending, files, linux, program, tree
 from anubis.adapters.engine.process.guardian.journal import Journal
@@ -251,13 +252,17 @@ def _ignore(_number: int, _frame: object) -> None:
     """Only the wake-up descriptor matters, but Python writes to it only if there is a handler."""
 
 
+def container_guard() -> types.ModuleType:
+    """What guards containers. Loaded where there is one: the shims of programs need none of it."""
+    from anubis.adapters.engine.process.guardian import container
+
+    return container
+
+
 def main(directory: str) -> None:
     """Be the shim of this run, unless there is or was one already."""
     if files.is_container(directory):
-        # Here and not above: the shims of programs need none of it.
-        from anubis.adapters.engine.process.guardian import container
-
-        container.main(directory)
+        container_guard().main(directory)
         return
     os.setsid()
     linux.adopt_orphans(True)

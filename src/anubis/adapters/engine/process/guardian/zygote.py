@@ -88,6 +88,8 @@ class Zygote:
         if run_id in self._held:  # it has a shim, or a dead one that we are about to finish
             self._tell(f"forked {run_id}")
             return
+        if files.is_container(directory):
+            shim.container_guard()  # once, for all that are forked from us
         try:
             self._hold(run_id, directory)
             process = os.fork()
