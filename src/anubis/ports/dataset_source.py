@@ -47,8 +47,10 @@ class DatasetSource(Protocol):
         """
         ...
 
-    def read(self, item: Item, start: int, end: int | None) -> AsyncIterator[bytes]:
+    def read(self, item: Item, start: int, end: int | None) -> AsyncIterator[bytes | memoryview]:
         """The bytes from ``start`` up to, not including, ``end`` (None: to the end), in pieces.
+
+        A piece may be gone when the next is asked for: its memory is used again.
 
         ``start`` is zero where the listing has no ranges. Raises as ``list`` does; also
         SourceUnavailable when the content became shorter, longer or another one since the listing.

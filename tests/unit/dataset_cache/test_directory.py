@@ -203,6 +203,20 @@ async def test_a_directory_is_known_by_what_sha256sum_says_of_its_files(
 _NAMES = {"a/x": b"1", "b": b"2"}
 
 
+async def test_many_small_files_come_together(
+    cache: DirectoryDatasetCache, source: ScriptedSource
+) -> None:
+    for number in range(1500):
+        source.put(f"test://host/set/{number % 40}/{number}", str(number).encode())
+    told: list[Progress] = []
+
+    dataset = await cache.fetch(Reference(uri="test://host/set/"), run=None, report=told.append)
+
+    assert (dataset.files, told[-1].done_bytes) == (1500, dataset.size_bytes)
+    assert Path(dataset.path, "7/1447").read_bytes() == b"1447"
+    assert await cache.verify(dataset.key)
+
+
 async def test_a_run_keeps_what_it_uses_when_the_source_has_something_new(
     cache: DirectoryDatasetCache, source: ScriptedSource, folder: Path
 ) -> None:

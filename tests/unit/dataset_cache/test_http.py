@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 from pathlib import Path
@@ -183,6 +184,23 @@ async def test_a_proxy_of_the_environment_is_asked(
     server.pages["http://data.example/x"] = Page(content=b"by proxy")
 
     assert await _fetched(cache, "http://data.example/x") == b"by proxy"
+
+
+async def test_canceling_does_not_wait_for_a_server_that_stalls(
+    cache: DirectoryDatasetCache, server: Server
+) -> None:
+    uri = server.put("/data", Page(content=CONTENT, pause=100))
+    begun = asyncio.Event()
+    fetching = asyncio.create_task(
+        cache.fetch(Reference(uri=uri), run=None, report=lambda _: begun.set())
+    )
+    await begun.wait()
+    fetching.cancel()
+
+    done, _ = await asyncio.wait([fetching], timeout=20)
+
+    assert done
+    assert fetching.cancelled()
 
 
 async def test_the_same_bytes_under_two_urls_are_kept_once_under_both_names(

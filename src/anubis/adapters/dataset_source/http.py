@@ -66,7 +66,9 @@ class HttpSource:
         )
         return Listing(items=(item,), is_directory=False, has_ranges=answer.is_partial)
 
-    async def read(self, item: Item, start: int, end: int | None) -> AsyncIterator[bytes]:
+    async def read(
+        self, item: Item, start: int, end: int | None
+    ) -> AsyncIterator[bytes | memoryview]:
         """See the port."""
         exchange = self._exchange(item.address)
         expected = None if end is None else end - start

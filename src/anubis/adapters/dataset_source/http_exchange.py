@@ -14,6 +14,7 @@ import http.client
 import netrc
 import os
 import re
+import select
 import socket
 import ssl
 import time
@@ -27,7 +28,7 @@ from anubis.domain.errors import DatasetInvalid, SourceUnavailable
 
 MOST_REDIRECTS: Final = 10
 
-PIECE_BYTES: Final = 2 * 1024**2
+PIECE_BYTES: Final = 1024**2
 """Large enough that handing it on costs little beside receiving it."""
 
 PIECE_SECONDS: Final = 0.25
@@ -67,6 +68,8 @@ class Exchange:
         self._response: http.client.HTTPResponse | None = None
         self._socket: socket.socket | None = None
         self._is_aborted = False
+        self._is_begun = False
+        self._memory = memoryview(bytearray(PIECE_BYTES))
 
     def open(self, url: str, start: int, end: int | None) -> Answer:
         """Ask for the bytes from ``start`` up to ``end``; all of them without a range."""
@@ -80,21 +83,42 @@ class Exchange:
             url = self._next(url, response.getheader("Location") or "")
         raise DatasetInvalid(f"{self._place}: more than {MOST_REDIRECTS} redirects")
 
-    def piece(self) -> bytes:
+    def piece(self) -> bytes | memoryview:
         """The next bytes; empty at the end."""
         assert self._response is not None, "opened before"
-        parts, size, until = [], 0, time.monotonic() + PIECE_SECONDS
         try:
-            while size < PIECE_BYTES and time.monotonic() < until:
-                part = self._response.read1(PIECE_BYTES - size)
-                if not part:
-                    break
-                parts.append(part)
-                size += len(part)
+            # The first bytes came with the head. Where the body has no length, or several parts,
+            # only http.client knows where it ends.
+            if not self._is_begun or self._response.chunked or self._response.length is None:
+                self._is_begun = True
+                return self._response.read1(PIECE_BYTES)
+            return self._received(self._response)
         except (OSError, http.client.HTTPException) as error:
-            if not parts:
-                raise self._broken(error) from None
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+            raise self._broken(error) from None
+
+    def _received(self, response: http.client.HTTPResponse) -> memoryview:
+        """What comes in a moment, by way of no layer and into the same memory each time: fresh
+        pages for every piece cost as much as receiving it.
+        """
+        assert self._socket is not None, "opened before"
+        size, until = 0, time.monotonic() + PIECE_SECONDS
+        most = min(PIECE_BYTES, response.length or 0)
+        while size < most and (size == 0 or self._has_more(until)):
+            count = self._socket.recv_into(self._memory[size:most])
+            if count == 0:
+                break
+            size += count
+        response.length = (response.length or 0) - size
+        return self._memory[:size]
+
+    def _has_more(self, until: float) -> bool:
+        """Whether more comes by then: the next read waits as long as the server's patience."""
+        assert self._socket is not None, "opened before"
+        if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
+            return True
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(max(0.0, until - time.monotonic()) * 1000))
 
     def abort(self) -> None:
         """Close the connection; a thread that waits for bytes is woken by it."""

@@ -59,7 +59,7 @@ async def content(
 ) -> bytes:
     """All that ``read`` gives."""
     async with asyncio.timeout(PATIENCE_SECONDS):
-        return b"".join([piece async for piece in source.read(item, start, end)])
+        return b"".join([bytes(piece) async for piece in source.read(item, start, end)])
 
 
 async def listing(source: DatasetSource, uri: str) -> Listing:
@@ -128,7 +128,7 @@ class ObjectContract:
     ) -> None:
         shelf.put("large", LARGE)
         item = await only(source, shelf.uri("large"))
-        pieces = [piece async for piece in source.read(item, 0, None)]
+        pieces = [bytes(piece) async for piece in source.read(item, 0, None)]
 
         assert b"".join(pieces) == LARGE
         assert len(pieces) > 1

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import hashlib
 import json
+import threading
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final, TypeVar
@@ -163,7 +164,9 @@ class Fetching:
             hashes = {}
         is_tree = listing.is_directory or self.reference.unpack
         make = self._made_tree if is_tree else self._made_file
-        return await self._call(functools.partial(make, hashes, fingerprint(listing)))
+        stop = threading.Event()
+        made = functools.partial(make, hashes, fingerprint(listing), stop)
+        return await self._call(made, stop=stop.set)
 
     async def _unpack(self, listing: Listing) -> None:
         # Imported here: most datasets are no archives, and all commands wire this cache.
@@ -181,7 +184,7 @@ class Fetching:
         await self._call(functools.partial(trees.delete, target.parent))
         await self._call(job.run, stop=job.stop)
 
-    def _made_file(self, hashes: Mapping[str, str], listing: str) -> Record:
+    def _made_file(self, hashes: Mapping[str, str], listing: str, _: threading.Event) -> Record:
         [(name, sha256)] = hashes.items()
         path = self._folder / OBJECT / name
         trees.seal(path)
@@ -189,10 +192,10 @@ class Fetching:
         linux.sync(path.parent)
         return self._record(DatasetKind.FILE, sha256, path, listing)
 
-    def _made_tree(self, hashes: Mapping[str, str], listing: str) -> Record:
+    def _made_tree(self, hashes: Mapping[str, str], listing: str, stop: threading.Event) -> Record:
         root = self._folder / OBJECT / layout.CONTENT
         trees.seal(root)
-        sha256 = trees.digest(root, hashes)
+        sha256 = trees.digest(root, hashes, stop)
         if not self.reference.unpack:
             self._demand("sha256", sha256)
         linux.sync_tree(root)

@@ -34,13 +34,19 @@ SEGMENTS: Final = 64
 """In how many an item is cut, within these bounds."""
 
 CONNECTIONS: Final = 4
-"""To one source for one dataset; more seldom brings more, and servers begin to refuse."""
+"""To one source for one large item; more seldom brings more, and servers begin to refuse."""
+
+MOST_CONNECTIONS: Final = 16
+"""For many items, most of which are small: then waiting for answers is what takes time."""
 
 KEEP_SECONDS: Final = 1.0
 """How often the journal is written: what a crash costs at most."""
 
 CHECK_BYTES: Final = 64 * 1024**2
 """How often a content of unknown size has a look at the disk."""
+
+
+Pieces = AsyncIterator[bytes | memoryview]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,21 +79,14 @@ class Transfer:
         self._source = source
         self._listing = listing
         self._partial = partial
-        self._sizes = [item.size_bytes for item in listing.items]
+        sizes = [item.size_bytes for item in listing.items if item.size_bytes is not None]
+        self.total = sum(sizes) if len(sizes) == len(listing.items) else None
+        """Bytes in all, if the source tells."""
+        self.done = 0
+        """Bytes that are here."""
         self._arrivals: list[_Arrival] = []
         self._came = asyncio.Condition()
         self._unchecked = 0
-
-    @property
-    def total(self) -> int | None:
-        """Bytes in all, if the source tells."""
-        known = [size for size in self._sizes if size is not None]
-        return sum(known) if len(known) == len(self._sizes) else None
-
-    @property
-    def done(self) -> int:
-        """Bytes that are here."""
-        return sum(arrival.here.size for arrival in self._arrivals)
 
     def needed(self) -> int:
         """Bytes of disk that are not taken yet."""
@@ -111,6 +110,7 @@ class Transfer:
             arrival = _Arrival(item=item, path=path, here=kept)
             arrival.is_whole = item.size_bytes is not None and kept.size == item.size_bytes
             self._arrivals.append(arrival)
+            self.done += kept.size
             if kept.size:
                 journal.add(self._partial.folder, item, kept, self.total)
 
@@ -125,8 +125,9 @@ class Transfer:
                     tasks.create_task(self._follow(one), name=f"follow with {one.algorithm}")
                     for one in followers
                 ]
+                count = min(max(CONNECTIONS, len(self._arrivals)), MOST_CONNECTIONS)
                 working = [
-                    tasks.create_task(self._work(jobs), name="transfer") for _ in range(CONNECTIONS)
+                    tasks.create_task(self._work(jobs), name="transfer") for _ in range(count)
                 ]
                 await asyncio.gather(*working, *following)
                 keeper.cancel()
@@ -140,9 +141,9 @@ class Transfer:
                 await self._copy(arrival, start, end)
             else:
                 await self._receive(arrival, start, end)
-            size = arrival.item.size_bytes
-            if size is None or arrival.here.size == size:
-                await self._came_now(arrival, is_whole=True)
+            if arrival.item.size_bytes is None:
+                arrival.is_whole = True
+                await self._wake()
 
     async def _receive(self, arrival: _Arrival, start: int, end: int | None) -> None:
         """Write one segment. Who sends less or more than it says has changed its mind."""
@@ -154,9 +155,8 @@ class Transfer:
                     raise _changed(self._partial.uri)
                 write = functools.partial(_write, arrival.path, piece, position)
                 await self._partial.threads.call(write)
-                arrival.here.add(position, position + len(piece))
+                await self._came_now(arrival, position, position + len(piece))
                 position += len(piece)
-                await self._came_now(arrival)
                 await self._check(expected, len(piece))
         if expected is not None and position != expected:
             raise _changed(self._partial.uri)
@@ -168,17 +168,21 @@ class Transfer:
         copy = functools.partial(copying.copy, Path(arrival.item.path), arrival.path, start, end)
         if not await self._partial.threads.call(copy):
             raise _changed(self._partial.uri)
-        arrival.here.add(start, end)
-        await self._came_now(arrival)
+        await self._came_now(arrival, start, end)
 
-    async def _came_now(self, arrival: _Arrival, *, is_whole: bool = False) -> None:
+    async def _came_now(self, arrival: _Arrival, start: int, end: int) -> None:
+        arrival.here.add(start, end)
         arrival.is_noted = False
-        arrival.is_whole = arrival.is_whole or is_whole
-        async with self._came:
-            self._came.notify_all()
+        arrival.is_whole = arrival.here.size == arrival.item.size_bytes
+        self.done += end - start
+        await self._wake()
         self._partial.report(
             Progress(uri=self._partial.uri, done_bytes=self.done, total_bytes=self.total)
         )
+
+    async def _wake(self) -> None:
+        async with self._came:
+            self._came.notify_all()
 
     async def _check(self, end: int | None, count: int) -> None:
         """Keep the reserve free where nobody could say in advance how much comes."""
@@ -250,7 +254,7 @@ def _make(item: Item, path: Path, kept: Ranges) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _closing(pieces: AsyncIterator[bytes]) -> AsyncIterator[AsyncIterator[bytes]]:
+async def _closing(pieces: Pieces) -> AsyncIterator[Pieces]:
     """Have a source let go at once, and not when its garbage is collected."""
     try:
         yield pieces
@@ -270,7 +274,7 @@ def _changed(uri: str) -> SourceUnavailable:
     return SourceUnavailable(f"{shown(uri)} broke off, or became another one while it was read")
 
 
-def _write(path: Path, piece: bytes, position: int) -> None:
+def _write(path: Path, piece: bytes | memoryview, position: int) -> None:
     with path.open("r+b", buffering=0) as file:
         rest = memoryview(piece)
         while rest:
