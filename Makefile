@@ -10,7 +10,7 @@ PYTEST_ARGS ?=
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 
-.PHONY: help run test check format bench lock clean
+.PHONY: help run extras test check format bench lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -18,6 +18,8 @@ help: ## list the targets
 
 run: $(VENV)/.run ## set up, then run the sample benchmark to its results
 	@$(BIN)/anubis run samples/hello-world/descriptor.toml
+
+extras: $(VENV)/.extras ## install what Docker, object stores and NVIDIA's GPUs need
 
 test: $(VENV)/.dev ## run all tests
 	@$(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS)
@@ -37,10 +39,13 @@ bench: $(VENV)/.dev ## measure every goal beside its peer
 
 lock: $(VENV)/.dev ## resolve the dependencies again
 	@$(BIN)/pip-compile $(LOCK) --output-file requirements/run.lock pyproject.toml
-	@$(BIN)/pip-compile $(LOCK) --extra dev -c requirements/run.lock --output-file requirements/dev.lock pyproject.toml
+	@$(BIN)/pip-compile $(LOCK) $(EXTRAS) -c requirements/run.lock --output-file requirements/extras.lock pyproject.toml
+	@$(BIN)/pip-compile $(LOCK) --extra dev -c requirements/extras.lock --output-file requirements/dev.lock pyproject.toml
 
 LOCK := --quiet --strip-extras --generate-hashes --no-emit-index-url --no-emit-find-links \
         --no-header --no-annotate --allow-unsafe --build-deps-for=editable
+
+EXTRAS := --extra azure --extra docker --extra gs --extra nvidia --extra s3
 
 clean: ## remove what was installed and built here; runs under ~/.anubis stay
 	@rm -rf $(VENV) build dist *.egg-info src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -52,6 +57,11 @@ $(VENV)/.run: requirements/run.lock pyproject.toml
 	@$(BIN)/python -c '$(NEW_ENOUGH)' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
 	@$(PIP) install --require-hashes -r requirements/run.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.extras: $(VENV)/.run requirements/extras.lock
+	@echo '» installing what Docker, object stores and GPUs need (once)'
+	@$(PIP) install --require-hashes -r requirements/extras.lock
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run requirements/dev.lock

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LOCKS = ("requirements/run.lock", "requirements/dev.lock")
+LOCKS = ("requirements/run.lock", "requirements/extras.lock", "requirements/dev.lock")
 
 PINNED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;]+)")
 HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
