@@ -69,3 +69,24 @@ def test_what_a_machine_has_can_be_declared(tmp_path: Path) -> None:
 def test_a_wrong_amount_names_the_variable(variable: str, value: str) -> None:
     with pytest.raises(UserError, match=rf"{variable}: found '{value}', expected "):
         loading.load({variable: value, "ANUBIS_HOME": "/nowhere"})
+
+
+def test_docker_is_where_its_own_variable_says_unless_ours_says_otherwise() -> None:
+    elsewhere = {"ANUBIS_HOME": "/nowhere", "DOCKER_HOST": "unix:///run/other.sock"}
+    assert loading.load(elsewhere).docker_host == "unix:///run/other.sock"
+    assert loading.load({**elsewhere, "ANUBIS_DOCKER_HOST": "none"}).docker_host == "none"
+    assert loading.load({"ANUBIS_HOME": "/nowhere"}).docker_host == "unix:///var/run/docker.sock"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("ANUBIS_DOCKER_HOST", "ssh://machine"),
+        ("ANUBIS_DOCKER_HOST", "tcp://machine"),
+        ("ANUBIS_DOCKER_HOST", "unix:///"),
+        ("ANUBIS_PULL", "sometimes"),
+    ],
+)
+def test_a_wrong_word_about_docker_names_the_variable(variable: str, value: str) -> None:
+    with pytest.raises(UserError, match=rf"{variable}: found '{value}', expected "):
+        loading.load({variable: value, "ANUBIS_HOME": "/nowhere"})
