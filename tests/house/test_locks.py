@@ -59,13 +59,18 @@ def test_a_lock_names_no_address(lock: str) -> None:
 
 def test_what_pyproject_asks_for_is_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    run, dev = _pins(LOCKS[0]), _pins(LOCKS[1])
+    run, extras, dev = map(_pins, LOCKS)
+    optional = project["optional-dependencies"]
 
     assert _wanted(project["dependencies"]) - set(run) == set()
-    assert _wanted(project["optional-dependencies"]["dev"]) - set(dev) == set()
+    assert _wanted(optional["dev"]) - set(dev) == set()
+    for extra in optional.keys() - {"dev"}:
+        assert _wanted(optional[extra]) - set(extras) == set(), extra
+        assert _wanted(optional[extra]) - set(dev) == set(), extra
 
 
 def test_users_and_developers_get_the_same_versions() -> None:
-    run, dev = _pins(LOCKS[0]), _pins(LOCKS[1])
+    run, extras, dev = map(_pins, LOCKS)
 
-    assert {name: (run[name], dev[name]) for name in run if dev.get(name) != run[name]} == {}
+    for kind in (run, extras):
+        assert {name: (kind[name], dev[name]) for name in kind if dev[name] != kind[name]} == {}
