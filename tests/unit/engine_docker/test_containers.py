@@ -250,3 +250,28 @@ async def test_a_container_that_somebody_removes_is_lost(engine: DockerEngine, i
     assert ended.cause in {EndCause.LOST, EndCause.EXITED}
     if ended.cause is EndCause.LOST:
         assert "removed" in ended.message
+
+
+async def test_what_cannot_be_the_name_of_an_image_is_asked_of_nobody(
+    engine: DockerEngine, image: str
+) -> None:
+    """It would lead to other parts of the daemon."""
+    plan = shell("x/../../containers/json?all=1#", "true")
+    with pytest.raises(errors.ImageUnavailable):
+        await engine.prepare(plan, lambda _: None)
+    assert '"id"' not in (await engine.fingerprint(plan)).machine
+
+
+async def test_a_full_disk_ends_the_run(
+    engine: DockerEngine, image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its container is not left running with nobody to follow it."""
+    run_id = a_new_run()
+    directory = tmp_path / "docker" / run_id
+    directory.mkdir(parents=True)
+    (directory / "stdout").symlink_to("/dev/full")
+    await engine.start(run_id, shell(image, "echo here; exec sleep 600"))
+    ended = end(await watch(engine, run_id))
+    assert (ended.cause, ended.message) == (EndCause.LOST, "the disk is full")
+    left_running = docker_images.docker("ps", "--quiet", f"--filter=label=anubis.run={run_id}")
+    assert left_running.stdout == ""

@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import importlib.util
 import json
+import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
@@ -31,6 +32,8 @@ NAMED_SECONDS, PAUSE_SECONDS = 10.0, 0.05
 NO_ANSWER = 900  #: the library's status for a daemon that it cannot reach
 
 SCHEMES = ("unix://", "tcp://")  #: which its guards speak too
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}")
 
 MISSING = "the docker engine needs a library that is not installed: pip install 'anubis[docker]'"
 
@@ -119,7 +122,9 @@ class Daemon:
         return told
 
     async def image(self, name: str) -> Image | None:
-        """An image, if the daemon has it."""
+        """An image, if the daemon has it. What cannot be a name is no image."""
+        if not _NAME.fullmatch(name) or ".." in name:  # it would become a part of an address
+            return None
         try:
             async with self._calling() as client:
                 told = await client.images.inspect(name)

@@ -403,6 +403,13 @@ class Guard:
         self._journal.close()
         self._ending.write(self._directory)
 
+    def give_up(self, why: str) -> None:
+        """Leave nothing running that nobody can follow. Raises OSError if not even that is taken:
+        then whoever comes next tries again.
+        """
+        self._send("KILL")
+        ending.Ending(self._spec.unit, ending.LOST, why).write(self._directory)
+
     def _path(self, what: str) -> str:
         return f"/containers/{self._spec.container}{what}"
 
@@ -417,10 +424,11 @@ def main(directory: str) -> None:
         book, is_first = journal.Journal.create(directory), True
     except FileExistsError:
         book, is_first = journal.Journal.reopen(directory), False
+    guard = Guard(directory, Spec.read(directory), book)
     try:
-        Guard(directory, Spec.read(directory), book).run(is_first=is_first)
+        guard.run(is_first=is_first)
     except Exception as error:
         sys.excepthook(type(error), error, error.__traceback__)
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            time.sleep(RETRY_SECONDS)  # whoever comes next should not come at once
+            guard.give_up("the disk is full")
         raise
