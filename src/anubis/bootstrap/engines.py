@@ -57,7 +57,10 @@ def absence(settings: Settings, name: str) -> str:
     if settings.docker_host == OFF:
         return "The engine 'docker' is turned off: docker_host (ANUBIS_DOCKER_HOST) is none."
     if importlib.util.find_spec("aiodocker") is None:
-        return "The engine 'docker' needs a library: pip install 'anubis[docker]'."
+        return (
+            "The engine 'docker' needs a library: "
+            "pip install 'anubis[docker]', or make extras in a clone."
+        )
     return ""
 
 
@@ -70,7 +73,9 @@ async def opened(settings: Settings, revive: tuple[str, ...] | None) -> AsyncIte
     async with contextlib.AsyncExitStack() as stack:
         process = await stack.enter_async_context(ProcessEngine(settings.runs, revive=revive))
         docker = None
-        if DOCKER.name in capabilities(settings):
+        # Also where its library is missing: it may be installed while the runtime goes on, and who
+        # submits a run is told by then that the engine is there.
+        if settings.docker_host != OFF:
             docker = await stack.enter_async_context(docker_engine(settings, revive))
         yield Engines(process=process, docker=docker)
 

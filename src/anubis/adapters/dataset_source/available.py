@@ -110,7 +110,8 @@ def _demand_library(scheme: str) -> None:
     extra = EXTRAS.get(scheme)
     if extra and not _has_obstore():
         raise DatasetInvalid(
-            f"{scheme}:// needs a library that is not installed: pip install 'anubis[{extra}]'"
+            f"{scheme}:// needs a library that is not installed: "
+            f"pip install 'anubis[{extra}]', or make extras in a clone"
         )
 
 

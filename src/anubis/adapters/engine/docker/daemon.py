@@ -35,7 +35,10 @@ SCHEMES = ("unix://", "tcp://")  #: which its guards speak too
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}")
 
-MISSING = "the docker engine needs a library that is not installed: pip install 'anubis[docker]'"
+MISSING = (
+    "the docker engine needs a library that is not installed: "
+    "pip install 'anubis[docker]', or make extras in a clone"
+)
 
 
 class Refused(EngineUnavailable):

@@ -1,0 +1,41 @@
+"""Which engines a runtime opens, and how it is said that one is not there."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from anubis.bootstrap import engines
+from anubis.settings.model import Settings
+
+
+@pytest.fixture
+def without_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+
+
+@pytest.mark.usefixtures("without_library")
+async def test_a_runtime_has_docker_for_when_its_library_is_installed_later(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path)
+    async with engines.opened(settings, revive=None) as found:
+        assert set(found.by_name) == {"process", "docker"}
+        assert await found.by_name["docker"].leftovers() == []
+
+
+async def test_a_runtime_has_no_docker_where_it_is_turned_off(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, docker_host="none")
+    async with engines.opened(settings, revive=None) as found:
+        assert set(found.by_name) == {"process"}
+
+
+@pytest.mark.usefixtures("without_library")
+def test_without_its_library_docker_cannot_be_chosen_and_both_ways_to_have_it_are_named(
+    tmp_path: Path,
+) -> None:
+    settings = Settings(home=tmp_path)
+    assert set(engines.capabilities(settings)) == {"process"}
+    reason = engines.absence(settings, "docker")
+    assert "pip install 'anubis[docker]'" in reason
+    assert "make extras" in reason
