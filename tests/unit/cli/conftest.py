@@ -96,10 +96,15 @@ class World:
         self.move(run_id, *builders.PATH_TO_SUCCESS[:-1], end)
 
     def write(self, run_id: RunId, lines: Sequence[tuple[str, bytes]]) -> None:
+        self.write_as(run_id, [("benchmark", *line) for line in lines])
+
+    def write_as(self, run_id: RunId, lines: Sequence[tuple[str, str, bytes]]) -> None:
+        """Each line with the unit that writes it."""
+
         async def written() -> None:
             writer = await self.logs.writer(run_id)
-            for stream, text in lines:
-                await writer.append("benchmark", Stream(stream), NOON, text)
+            for unit, stream, text in lines:
+                await writer.append(unit, Stream(stream), NOON, text)
             await writer.flush()
 
         self.do(written)

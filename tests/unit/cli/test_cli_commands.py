@@ -163,6 +163,16 @@ def test_time_stamps_stand_at_the_start_of_lines_only(world: World, out: Out) ->
     assert text(out) == f"{stamp} long line\n{stamp} next\n"
 
 
+def test_names_say_who_wrote_each_line(world: World, out: Out) -> None:
+    run_id = world.add(builders.a_run(1))
+    pieces = [("server", "stdout", b"lis"), ("server", "stdout", b"tening\n")]
+    world.write_as(run_id, [*pieces, ("client", "stderr", b"asks\n")])
+    world.call("logs", "--names")
+    assert text(out) == "server: listening\nclient: asks\n"
+    world.call("logs", "--names", "--timestamps", "--unit", "client")
+    assert text(out) == "2024-05-17T12:00:00.000000Z client: asks\n"
+
+
 def test_logs_as_json_are_one_object_per_line(world: World, out: Out) -> None:
     run_id = world.add(builders.a_run(1))
     world.write(run_id, [("stderr", b"\xfe\n")])

@@ -191,8 +191,25 @@ def test_samples_are_csv_with_exact_values() -> None:
 
 
 def test_of_a_line_that_overwrote_itself_the_end_is_shown() -> None:
-    line = LogLine(number=1, at=NOON, unit="b", stream=Stream.STDERR, text=b" 1%\r 99%\r100%\r\n")
+    line = a_line("benchmark", b" 1%\r 99%\r100%\r\n")
     assert click.unstyle(output.excerpt([line])) == "  │ 100%\n"
+
+
+def test_the_end_of_the_output_says_who_wrote_it_where_a_run_has_several_units() -> None:
+    lines = [a_line("server", b"ready\n"), a_line("client", b"asks\n")]
+    assert click.unstyle(output.excerpt(lines)) == "  │ server: ready\n  │ client: asks\n"
+
+
+def test_after_a_run_of_several_units_the_hint_is_to_logs_with_their_names() -> None:
+    client = builders.a_summary("loss", unit="client")
+    server = builders.a_summary("loss", unit="server")
+    assert "logs" in cards.results(a_run(), [client], LATER)
+    assert "--names" not in cards.results(a_run(), [client], LATER)
+    assert "--names  everything they printed" in cards.results(a_run(), [client, server], LATER)
+
+
+def a_line(unit: str, written: bytes) -> LogLine:
+    return LogLine(number=1, at=NOON, unit=unit, stream=Stream.STDERR, text=written)
 
 
 def test_a_verdict_counts_errors_and_old_spellings() -> None:

@@ -143,10 +143,10 @@ async def _remark(application: Application, run_id: RunId, run: Run | None) -> s
 
 async def newest_line(application: Application, run_id: RunId) -> str:
     """The last line of output so far, as text."""
-    newest = b""
+    newest = ""
     async for line in application.logs.lines(run_id, LogQuery(tail=1)):
-        newest = line.text
-    return output.readable(newest)
+        newest = output.attributed(line)
+    return newest
 
 
 async def leave() -> bool:

@@ -35,6 +35,7 @@ _STREAMS = click.Choice([stream.value for stream in Stream])
 @click.option("--grep", "contains", metavar="TEXT", default="", help="Only lines with this text.")
 @click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N lines.")
 @click.option("--timestamps", is_flag=True, help="Put the moment (UTC) before every line.")
+@click.option("--names", is_flag=True, help="Put the unit that wrote it before every line.")
 @options.as_json
 @click.pass_obj
 def logs_command(
@@ -46,6 +47,7 @@ def logs_command(
     contains: str,
     tail: int | None,
     timestamps: bool,
+    names: bool,
     as_json: bool,
 ) -> int:
     """Print the output of a run, byte for byte.
@@ -55,7 +57,7 @@ def logs_command(
     query = LogQuery(
         units=units, streams=[Stream(one) for one in streams], contains=contains, tail=tail
     )
-    style = _Style(as_json=as_json, timestamps=timestamps)
+    style = _Style(as_json=as_json, timestamps=timestamps, names=names)
 
     async def work(application: Application) -> int:
         run_id = await application.store.resolve(run)
@@ -63,7 +65,7 @@ def logs_command(
         if follow:
             return await _follow(application, run_id, printer)
         await _must_have(application, run_id, units)
-        if as_json or timestamps:
+        if style.is_by_line:
             await printer.print_new()
         else:
             await _print_text(application, run_id, query)
@@ -97,6 +99,12 @@ async def _must_have(application: Application, run_id: RunId, units: Sequence[st
 class _Style:
     as_json: bool
     timestamps: bool
+    names: bool
+
+    @property
+    def is_by_line(self) -> bool:
+        """Whether something is added to lines; else they are printed as they were written."""
+        return self.as_json or self.timestamps or self.names
 
 
 class _Printer:
@@ -152,7 +160,9 @@ def _write(pieces: list[bytes]) -> None:
 def _rendering(style: _Style) -> Callable[[LogLine], bytes]:
     if style.as_json:
         return lambda line: shapes.line(shapes.line_shape(line)).encode()
-    return output.stamped() if style.timestamps else operator.attrgetter("text")
+    if not style.is_by_line:
+        return operator.attrgetter("text")
+    return output.prefixed(timestamps=style.timestamps, names=style.names)
 
 
 def _matches(line: LogLine, query: LogQuery) -> bool:

@@ -70,7 +70,9 @@ def results(
         parts += ["  no metrics were reported", ""]
     if tail and not _last_lines(run):
         parts += [output.excerpt(tail).rstrip("\n"), ""]
-    return page([*parts, *_next(run, Hints.RESULTS, width)])
+    has_several = measurements.several_units(summaries)
+    hints = Hints.RESULTS_OF_SEVERAL if has_several else Hints.RESULTS
+    return page([*parts, *_next(run, hints, width)])
 
 
 def event_line(event: Event) -> str:
@@ -96,6 +98,7 @@ class Hints:
 
     STATUS = (("results", "the outcome and the metrics"), ("logs", "everything it printed"))
     RESULTS = (("logs", "everything it printed"), ("metrics --csv", "every sample"))
+    RESULTS_OF_SEVERAL = (("logs --names", "everything they printed"), RESULTS[1])
     ACTIVE = (("watch", "follow it live"), ("cancel", "stop it"))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from anubis.domain.logline import LogLine
 from anubis.domain.observation import Stream
+from anubis.domain.plan import SOLE
 from anubis.entrypoints.cli.rendering import text
 from anubis.entrypoints.cli.rendering.columns import Cell, painted
 from anubis.stages.presentation import shapes
@@ -16,7 +17,13 @@ _LONGEST = 500
 
 def excerpt(lines: Sequence[LogLine]) -> str:
     """Some lines behind a bar, safe to show on a terminal."""
-    return "".join(f"  {_bar(line.stream)} {readable(line.text)}\n" for line in lines)
+    return "".join(f"  {_bar(line.stream)} {attributed(line)}\n" for line in lines)
+
+
+def attributed(line: LogLine) -> str:
+    """A line as text, with the unit that wrote it where a run has several."""
+    who = "" if line.unit == SOLE else f"{text.printable(line.unit)}: "
+    return who + readable(line.text)
 
 
 def readable(raw: bytes) -> str:
@@ -25,15 +32,18 @@ def readable(raw: bytes) -> str:
     return text.printable(text.shortened(whole[: 4 * _LONGEST], _LONGEST))
 
 
-def stamped() -> Callable[[LogLine], bytes]:
-    """Put the moment before every line, but not before a piece that goes on with one."""
+def prefixed(*, timestamps: bool, names: bool) -> Callable[[LogLine], bytes]:
+    """Put the moment, the unit or both before every line, but not before a piece of one."""
     unfinished: set[tuple[str, Stream]] = set()
 
     def render(line: LogLine) -> bytes:
         source = (line.unit, line.stream)
         goes_on = source in unfinished
         (unfinished.discard if line.text.endswith(b"\n") else unfinished.add)(source)
-        return line.text if goes_on else f"{shapes.iso(line.at)} ".encode() + line.text
+        if goes_on:
+            return line.text
+        at = f"{shapes.iso(line.at)} " if timestamps else ""
+        return f"{at}{line.unit}: ".encode() + line.text if names else at.encode() + line.text
 
     return render
 
