@@ -205,7 +205,7 @@ def test_after_a_run_of_several_units_the_hint_is_to_logs_with_their_names() -> 
     client = builders.a_summary("loss", unit="client")
     server = builders.a_summary("loss", unit="server")
     assert "--names" not in cards.results(run, [client], LATER)
-    assert "--names  everything they printed" in cards.results(run, [client, server], LATER)
+    assert "--names   everything they printed" in cards.results(run, [client, server], LATER)
 
 
 def a_line(unit: str, written: bytes) -> LogLine:
