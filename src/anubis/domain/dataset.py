@@ -101,13 +101,16 @@ Report = Callable[[Progress], None]
 
 def shown(uri: str) -> str:
     """A URI as people may see it: without a password, and without a signature in its query."""
-    scheme, mark, rest = uri.partition("://")
-    if not mark:
+    scheme, mark, rest = uri.partition(":")
+    if not scheme_of(uri):
         return uri
-    plain, question, _ = rest.partition("?")
-    authority, slash, path = plain.partition("/")
-    host = authority.rpartition("@")[2]
-    return f"{scheme}://{host}{slash}{path}{'?…' if question else ''}"
+    # Keys of buckets may have a number sign in them; in an address of the web it ends the path.
+    ends = "[?#]" if scheme.lower() in _WEB else "[?]"
+    plain, *more = re.split(f"({ends})", rest, maxsplit=1)
+    if plain.startswith("//"):
+        authority, slash, path = plain[2:].partition("/")
+        plain = f"//{authority.rpartition('@')[2]}{slash}{path}"
+    return f"{scheme}{mark}{plain}{f'{more[0]}…' if more else ''}"
 
 
 def scheme_of(uri: str) -> str:
@@ -133,12 +136,26 @@ def refuse_secrets(uri: str) -> None:
             f"Expected none: {_PLACES.get(scheme.lower(), _ELSEWHERE)}"
         )
 
+    _refuse_signature(scheme.lower(), rest)
+
+
+def _refuse_signature(scheme: str, rest: str) -> None:
+    """A signed address of a bucket belongs to https; behind another scheme it would be a key."""
+    if scheme in _BUCKETS and _SIGNATURE.search(rest):
+        raise DatasetInvalid(
+            f"a URI that begins with {scheme}:// has a signature in it, as a signed address has. "
+            f"Expected none: write the whole https:// address, or {_PLACES[scheme]}"
+        )
+
 
 def _ends_in_port(authority: str) -> bool:
     port = authority.rpartition(":")[2]
     return ":" not in authority or port.endswith("]") or (port.isascii() and port.isdigit())
 
 
+_WEB = frozenset({"http", "https"})
+_BUCKETS = frozenset({"s3", "gs", "az"})
+_SIGNATURE = re.compile(r"[?&](?:sig|(?:x-amz-|x-goog-)?signature)=", re.IGNORECASE)
 _NETRC = (
     "put user and password into ~/.netrc of the account that fetches (or a file that NETRC names)"
 )

@@ -89,6 +89,16 @@ def test_programs_get_keys_or_json_with_the_path(
     assert "signature" not in str(shape)
 
 
+@pytest.mark.parametrize("uri", ["", "  ", "/data/\udcff", "https://h/\udcff"])
+def test_what_is_no_place_is_not_added(
+    world: World, cache: PlayedCache, capsys: pytest.CaptureFixture[str], uri: str
+) -> None:
+    assert world.call("dataset", "add", uri) == 2
+
+    assert "expected the path or URL of a dataset" in capsys.readouterr().err
+    assert cache.asked == []
+
+
 def test_adding_prints_the_key_that_a_descriptor_would_have(
     world: World, cache: PlayedCache, capsys: pytest.CaptureFixture[str]
 ) -> None:

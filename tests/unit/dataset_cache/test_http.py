@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from tests.unit.dataset_cache.web_server import Page, Server
 
 from anubis.adapters.dataset_cache.directory import DirectoryDatasetCache, transferring
+from anubis.adapters.dataset_source import http_exchange
 from anubis.adapters.dataset_source.http import HttpSource
 from anubis.domain.dataset import Dataset, Progress, Reference, checksum
-from anubis.domain.errors import DatasetInvalid, SourceUnavailable
+from anubis.domain.errors import DatasetInvalid, SourceUnavailable, StorageFull
 from anubis.testing.contracts.dataset_cache import ignore
 
 CONTENT = os.urandom(3 * 1024 * 1024 + 17)
@@ -130,7 +132,16 @@ async def test_redirects_are_followed_and_the_first_name_counts(
     assert Path(dataset.path).read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize("location", ["/round", "file:///etc/passwd", "http://u:secret@h/"])
+@pytest.mark.parametrize(
+    "location",
+    [
+        "/round",
+        "file:///etc/passwd",
+        "http://u:secret@h/",
+        "http://[::1/x?secret",
+        "gopher://h/" + 9999 * "x",
+    ],
+)
 async def test_a_redirect_that_leads_nowhere_good_is_refused(
     cache: DirectoryDatasetCache, server: Server, location: str
 ) -> None:
@@ -139,6 +150,8 @@ async def test_a_redirect_that_leads_nowhere_good_is_refused(
     with pytest.raises(DatasetInvalid, match=r"redirect|password") as error:
         await cache.fetch(Reference(uri=uri), run=None, report=ignore)
     assert "secret" not in str(error.value)
+    assert str(error.value).startswith(uri)
+    assert len(str(error.value)) < 500
     assert len(server.asked) <= 11
 
 
@@ -151,6 +164,29 @@ async def test_content_that_is_encoded_though_nobody_asked_is_refused(
         await cache.fetch(Reference(uri=server.put("/x", page)), run=None, report=ignore)
 
 
+@pytest.mark.parametrize("size", [19 * "9", 5000 * "9"])
+async def test_a_size_that_no_file_has_is_no_defect_of_ours(
+    cache: DirectoryDatasetCache, server: Server, size: str
+) -> None:
+    page = Page(content=b"x", headers={"Content-Range": f"bytes 0-0/{size}"})
+    page.status = 206
+
+    with pytest.raises((StorageFull, SourceUnavailable)):
+        await cache.fetch(Reference(uri=server.put("/x", page)), run=None, report=ignore)
+
+
+async def test_words_of_a_server_are_repeated_only_so_far() -> None:
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(60_000 * b"x" + b"\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(SourceUnavailable) as error:
+            await HttpSource().list(f"http://127.0.0.1:{port}/x")
+    assert len(str(error.value)) < 500
+
+
 async def test_nobody_at_the_address_is_a_source_that_is_unavailable(
     cache: DirectoryDatasetCache,
 ) -> None:
@@ -160,7 +196,7 @@ async def test_nobody_at_the_address_is_a_source_that_is_unavailable(
 
 @pytest.mark.parametrize("uri", ["http://", "http:///x", "http://h:port/x", "http://[::1/x"])
 async def test_what_is_no_url_is_refused(uri: str) -> None:
-    with pytest.raises((DatasetInvalid, SourceUnavailable)):
+    with pytest.raises(DatasetInvalid):
         await HttpSource().list(uri)
 
 
@@ -175,6 +211,19 @@ async def test_credentials_come_from_netrc_and_stay_with_their_host(
     await HttpSource().list(uri)
 
     assert server.authorizations == ["Basic bWU6d29yZA==", ""]
+
+
+async def test_a_password_for_https_does_not_go_on_in_the_clear(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "netrc").write_text("machine data.example login me password word\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    exchange = http_exchange.Exchange("https://data.example/x", timedelta(seconds=1))
+
+    with pytest.raises(DatasetInvalid, match="from https to http") as error:
+        exchange._next("https://data.example/x", "http://data.example/y")
+    assert "word" not in str(error.value).replace("password", "")
+    assert exchange._next("https://data.example/x", "http://other.example/y")
 
 
 async def test_a_proxy_of_the_environment_is_asked(

@@ -37,6 +37,20 @@ def test_a_password_is_refused_with_the_place_where_to_put_it_and_not_repeated(
 @pytest.mark.parametrize(
     "uri",
     [
+        "s3://bucket/x?X-Amz-Credential=me&X-Amz-Signature=hunter2",
+        "gs://bucket/x?x-goog-signature=hunter2",
+        "AZ://container/x?sv=1&sig=hunter2",
+    ],
+)
+def test_a_signature_that_would_be_taken_for_a_key_is_refused_and_not_repeated(uri: str) -> None:
+    with pytest.raises(DatasetInvalid, match="whole https:// address") as caught:
+        refuse_secrets(uri)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
         "/data/a:b@c",
         "file:///data/a:b@c",
         "s3://bucket/a:b@c",
@@ -46,6 +60,8 @@ def test_a_password_is_refused_with_the_place_where_to_put_it_and_not_repeated(
         "https://host/x?X-Amz-Credential=a:b@c&X-Amz-Signature=00",
         "abfss://container@account/x",
         "image://name:tag/x",
+        "s3://bucket/which?",
+        "s3://bucket/a&sigma=1",
     ],
 )
 def test_what_is_no_password_is_let_through(uri: str) -> None:
@@ -58,6 +74,11 @@ def test_what_is_no_password_is_let_through(uri: str) -> None:
         ("https://host/x?sig=secret", "https://host/x?…"),
         ("https://host?sig=secret", "https://host?…"),
         ("https://me:secret@host/x", "https://host/x"),
+        ("https:/host/x?sig=secret", "https:/host/x?…"),
+        ("https:host?sig=secret", "https:host?…"),
+        ("HTTPS://host/x#secret", "HTTPS://host/x#…"),
+        ("s3://bucket/a#b", "s3://bucket/a#b"),
+        ("/data/a?b", "/data/a?b"),
         ("/data/x", "/data/x"),
     ],
 )

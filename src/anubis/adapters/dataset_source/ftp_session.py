@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 from anubis.adapters.dataset_source.names import check_count
-from anubis.domain.dataset import refuse_secrets
+from anubis.domain.dataset import refuse_secrets, shown
 from anubis.domain.errors import DatasetInvalid, SourceUnavailable
 from anubis.ports.dataset_source import Item
 
@@ -81,7 +81,7 @@ def place_of(uri: str) -> Place:
             f"{uri}: expected {parts.scheme}://host/path. Users are named in ~/.netrc"
         )
     if parts.query or parts.fragment:
-        raise DatasetInvalid(f"{uri}: write '?' and '#' of a path as %3F and %23")
+        raise DatasetInvalid(f"{shown(uri)}: write '?' and '#' of a path as %3F and %23")
     if any(ord(character) < 32 for character in path):
         raise DatasetInvalid(f"{uri}: found a control character in the path")
     return Place(scheme=parts.scheme.lower(), host=parts.hostname, port=port, path=path)

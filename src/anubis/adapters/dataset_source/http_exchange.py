@@ -31,11 +31,15 @@ MOST_REDIRECTS: Final = 10
 PIECE_BYTES: Final = 1024**2
 """Large enough that handing it on costs little beside receiving it."""
 
+LONGEST_WORDS: Final = 200
+"""Characters of a server's own words that are repeated to people."""
+
 PIECE_SECONDS: Final = 0.25
 """A slow server's bytes are handed on this often, so that progress shows."""
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_CONTENT_RANGE: Final = re.compile(r"bytes (?:\*|(\d+)-(\d+))/(\*|\d+)")
+_CONTENT_RANGE: Final = re.compile(r"bytes (?:\*|(\d{1,19})-(\d{1,19}))/(\*|\d{1,19})", re.ASCII)
+"""Numbers of more digits are sizes of no file."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -151,11 +155,27 @@ class Exchange:
         return self._response
 
     def _next(self, url: str, location: str) -> str:
-        target = urllib.parse.urljoin(url, location)
-        if urllib.parse.urlsplit(target).scheme.lower() not in {"http", "https"} or not location:
-            raise DatasetInvalid(f"{self._place}: it redirects to {shown(target)!r}")
-        refuse_secrets(target)
+        try:
+            target = urllib.parse.urljoin(url, location)
+            parts = urllib.parse.urlsplit(target)
+        except ValueError:
+            raise self._astray(location) from None
+        if parts.scheme not in {"http", "https"} or not location:
+            raise self._astray(target)
+        try:
+            refuse_secrets(target)
+        except DatasetInvalid as error:
+            raise DatasetInvalid(f"{self._place}: it redirects; {error}") from None
+        was_secret = urllib.parse.urlsplit(url).scheme == "https"
+        if was_secret and parts.scheme == "http" and _credentials(parts):
+            raise DatasetInvalid(
+                f"{self._place}: it redirects from https to http, where the password that netrc "
+                "has for that host could be read on the way"
+            )
         return target
+
+    def _astray(self, target: str) -> DatasetInvalid:
+        return DatasetInvalid(f"{self._place}: it redirects to {shown(target)[:LONGEST_WORDS]!r}")
 
     def _broken(self, error: Exception) -> SourceUnavailable | DatasetInvalid:
         """Foreign words without the URL, which may hold a signature."""
@@ -164,7 +184,8 @@ class Exchange:
         ):
             return DatasetInvalid(f"{self._place}: this is no URL of a server")
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        return SourceUnavailable(f"{self._place}: no answer, or it broke off ({reason})")
+        words = reason.strip()[:LONGEST_WORDS]
+        return SourceUnavailable(f"{self._place}: no answer, or it broke off ({words})")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -178,6 +199,8 @@ class _Way:
 
 def _way(url: str, patience: float) -> _Way:
     parts = urllib.parse.urlsplit(url)
+    if not parts.hostname:
+        raise ValueError("no host")
     target = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
     # What people leave unwritten in URLs, such as a space; what is escaped stays as it is.
     target = urllib.parse.quote(target, safe="/%:=&?~#+!$,;'@()*[]")
@@ -223,7 +246,7 @@ def _credentials(server: urllib.parse.SplitResult) -> dict[str, str]:
     """From ``~/.netrc`` or the file that ``NETRC`` names, if it knows this host."""
     try:
         found = netrc.netrc(os.environ.get("NETRC")).authenticators(server.hostname or "")
-    except (OSError, netrc.NetrcParseError):
+    except (OSError, netrc.NetrcParseError, UnicodeDecodeError):
         return {}
     return {"Authorization": _basic(found[0], found[2] or "")} if found else {}
 
@@ -247,5 +270,5 @@ def _answer(url: str, response: http.client.HTTPResponse) -> Answer:
         is_partial=response.status == 206 and total is not None,
         etag=response.getheader("ETag") or "",
         modified=response.getheader("Last-Modified") or "",
-        encoding=(response.getheader("Content-Encoding") or "").lower(),
+        encoding=(response.getheader("Content-Encoding") or "").lower()[:LONGEST_WORDS],
     )

@@ -123,9 +123,16 @@ def _located(uri: str) -> str:
     folder, and all else stays as it is.
     """
     uri = uri.strip()
+    if not uri or not _is_text(uri):
+        raise click.UsageError(f"found {uri!r}, expected the path or URL of a dataset")
     if dataset.scheme_of(uri) or uri.startswith("/"):
         return uri
     return os.path.normpath(Path(uri).absolute())
+
+
+def _is_text(uri: str) -> bool:
+    """Whether it can be written down; bytes that are no UTF-8 come from a terminal as surrogates"""
+    return not any("\ud800" <= sign <= "\udfff" for sign in uri)
 
 
 @dataset_command.command("verify")
