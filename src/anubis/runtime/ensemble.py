@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import Self
 
@@ -88,15 +90,14 @@ class Ensemble:
 
     def _taken(self) -> list[Seen]:
         """All that waits, but nothing later than what a unit with more to come has shown."""
-        taken = [(name, _drained(source)) for name, source in self._sources.items()]
-        full = [seen[-1].at for _, seen in taken if len(seen) >= DEPTH]
-        until = min(full, default=None)
-        ready: list[Seen] = []
+        taken = [(name, _timed(_drained(source))) for name, source in self._sources.items()]
+        until = min((seen[-1][0] for _, seen in taken if len(seen) >= DEPTH), default=None)
+        ready: list[tuple[datetime, Seen]] = []
         for name, seen in taken:
-            on_time = [one for one in seen if until is None or one.at <= until]
+            on_time = [one for one in seen if until is None or one[0] <= until]
             ready += on_time
-            self._put_back(name, seen[len(on_time) :])
-        return sorted(ready, key=lambda one: one.at)
+            self._put_back(name, [one for _, one in seen[len(on_time) :]])
+        return [one for _, one in sorted(ready, key=lambda one: one[0])]
 
     def _put_back(self, name: str, seen: Sequence[Seen]) -> None:
         """Return what is too early, before its task can add to it."""
@@ -130,6 +131,13 @@ class Ensemble:
         for source in self._sources.values():
             if source.error is not None:
                 raise source.error
+
+
+def _timed(seen: Sequence[Seen]) -> list[tuple[datetime, Seen]]:
+    """With the time at which each has its place. What one source tells keeps its order, also when
+    the machine's clock is set back meanwhile.
+    """
+    return list(zip(itertools.accumulate((one.at for one in seen), max), seen, strict=True))
 
 
 def _drained(source: _Source) -> list[Seen]:

@@ -211,3 +211,34 @@ def test_a_fault_forgotten_by_everybody_is_no_success() -> None:
     done(conductor.note(ended("server", None, cause=EndCause.DISMISSED)))
     assert conductor.is_over
     assert conductor.decisive(NOON).cause is EndCause.LOST
+
+
+def test_after_a_crash_a_unit_that_was_canceled_is_no_fault() -> None:
+    """Who asked for it may have died before all units had ended."""
+    conductor = Conductor(inference(), started=("server", "client"))
+    done(conductor.begin())
+    assert done(conductor.note(ended("server", None, cause=EndCause.CANCELED))) == []
+    done(conductor.note(ended("client", None, cause=EndCause.CANCELED)))
+    assert conductor.is_over
+    assert conductor.fault is None
+    assert conductor.decisive(NOON).cause is EndCause.CANCELED
+
+
+def test_after_a_crash_nothing_is_started_beside_a_unit_that_was_canceled() -> None:
+    conductor = Conductor(inference(), started=("server",))
+    done(conductor.begin())
+    done(conductor.note(ended("server", None, cause=EndCause.CANCELED)))
+    assert done(conductor.note(UnitReady(unit="server", at=NOON))) == []
+    assert conductor.is_over
+    assert conductor.decisive(NOON).cause is EndCause.CANCELED
+
+
+def test_a_service_that_nobody_could_ask_for_a_while_is_asked_before_it_is_given_up() -> None:
+    """The runtime was away for longer than the limit."""
+    conductor = Conductor(inference(readiness=60 * SECOND), started=("server",))
+    done(conductor.begin())
+    done(conductor.note(UnitStarted(unit="server", at=NOON)))
+    assert done(conductor.look(NOON + 3600 * SECOND)) == []
+    assert done(conductor.look(NOON + 3659 * SECOND)) == []
+    fault, _ = done(conductor.look(NOON + 3660 * SECOND))
+    assert isinstance(fault, Fault)

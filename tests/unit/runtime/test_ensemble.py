@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import itertools
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
@@ -76,3 +77,22 @@ async def test_a_long_past_is_replayed_in_order_and_nothing_is_lost() -> None:
 async def test_an_engine_that_goes_away_is_told_after_all_that_was_seen() -> None:
     with pytest.raises(EngineUnavailable, match="it went away"):
         await seen_of(Replaying(5, breaks=True), ends=1)
+
+
+class Confused(Replaying):
+    """The machine's clock is set back by an hour in the middle."""
+
+    async def observe(self, run_id: RunId, unit: str = "a") -> AsyncIterator[Observation]:
+        back = timedelta(hours=1)
+        number = 0
+        async for one in super().observe(run_id, unit):
+            number += 1
+            yield one if number < self._lines // 2 else dataclasses.replace(one, at=one.at - back)
+
+
+async def test_a_clock_that_is_set_back_loses_and_doubles_nothing() -> None:
+    lines = 3 * DEPTH + 7
+    engine = Confused(lines)
+    seen = await seen_of(engine, ends=2)
+    for name in NAMES:
+        assert of(seen, name) == [one async for one in engine.observe(RUN, name)]

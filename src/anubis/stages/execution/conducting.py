@@ -69,6 +69,8 @@ class Conductor:
         self._unready: dict[str, str] = {}  #: what each said last
         self._ended: dict[str, UnitEnded] = {}
         self._dismissed: set[str] = set()
+        self._known_before = frozenset(self._started)  #: from an earlier life of whoever asks
+        self._looks_since: datetime | None = None
         self.fault = fault
         self.halted = halted  #: set when somebody stopped the whole run
 
@@ -120,11 +122,14 @@ class Conductor:
 
     def look(self, now: datetime) -> Iterator[Action]:
         """What to do because time has passed."""
+        self._looks_since = self._looks_since or now
         yield from self._give_up_waiting(now)
         yield from self._dismiss(now)
 
     def _note_end(self, ended: UnitEnded) -> Iterator[Action]:
         self._ended[ended.unit] = ended
+        if ended.cause is EndCause.CANCELED:  # only ever all at once; who asked for it may be dead
+            self.halt(ended.cause)
         if self._is_fault(ended):
             yield from self._fail(ended.unit, self._reason(ended))
         yield from self._dismiss()
@@ -161,12 +166,19 @@ class Conductor:
     def _give_up_waiting(self, now: datetime) -> Iterator[Action]:
         """Fail on a unit that others wait for and that is not ready in time."""
         limit = self._plan.limits.readiness
-        for name, since in self._since.items():
+        for name, began in self._since.items():
+            since = self._asked_since(name, began)
             is_awaited = name not in self._ready and name not in self._ended
             if is_awaited and now >= since + limit and self._holds_up_others(name):
                 last = self._unready.get(name, "it was not asked yet")
                 text = f"{name} was not ready within limits.readiness = {describe(limit)}: {last}"
                 yield from self._fail(name, text)
+
+    def _asked_since(self, name: str, began: datetime) -> datetime:
+        """Since when somebody has asked whether it is ready: not while we were away."""
+        if name in self._known_before and self._looks_since is not None:
+            return max(began, self._looks_since)
+        return began
 
     def _holds_up_others(self, name: str) -> bool:
         return any(
