@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,8 +20,9 @@ from anubis.testing.contracts.engine import a_new_run
 
 
 @pytest.fixture
-def book(directory: Path) -> PortBook:
-    return PortBook(Directories(directory))
+def book(directory: Path) -> Iterator[PortBook]:
+    with contextlib.closing(PortBook(Directories(directory))) as book:
+        yield book
 
 
 @pytest.fixture
@@ -74,7 +76,7 @@ def test_a_run_keeps_its_ports_whoever_asks(book: PortBook, directory: Path, fre
     run_id = a_new_run()
     given = book.allot(run_id, a_plan(server=free))
     with socket.create_server(("127.0.0.1", free)):
-        again = PortBook(Directories(directory))
+        again = PortBook(Directories(directory))  # which claims nothing: all is written down
         assert again.allot(run_id, a_plan(server=free)) == given == again.known(run_id)
 
 
@@ -89,14 +91,26 @@ def test_units_of_a_run_that_declare_the_same_port_get_different_ones(
 def test_two_runs_never_get_the_same_port(directory: Path, free: int) -> None:
     """Even if they ask at the same moment, and nobody listens yet."""
 
-    def allot(_: int) -> int:
-        book = PortBook(Directories(directory))
+    def allot(book: PortBook) -> int:
         return next(iter(book.allot(a_new_run(), a_plan(server=free)).values()))
 
-    with ThreadPoolExecutor(8) as pool:
-        ports = list(pool.map(allot, range(24)))
+    with contextlib.ExitStack() as stack, ThreadPoolExecutor(8) as pool:
+        books = [PortBook(Directories(directory)) for _ in range(24)]
+        for book in books:
+            stack.enter_context(contextlib.closing(book))
+        ports = list(pool.map(allot, books))
     assert len(set(ports)) == 24
     assert free in ports
+
+
+def test_two_homes_never_get_the_same_port(book: PortBook, tmp_path: Path, free: int) -> None:
+    """Though nobody listens yet: the second client would measure the first server."""
+    run_id = a_new_run()
+    assert list(book.allot(run_id, a_plan(server=free)).values()) == [free]
+    with contextlib.closing(PortBook(Directories(tmp_path / "other home"))) as other:
+        assert list(other.allot(a_new_run(), a_plan(server=free)).values()) != [free]
+        book.release(run_id)
+        assert list(other.allot(a_new_run(), a_plan(server=free)).values()) == [free]
 
 
 @pytest.mark.parametrize("end", ["it ended", "it was removed"])

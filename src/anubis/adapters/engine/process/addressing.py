@@ -2,7 +2,8 @@
 
 A unit gets the port it declares if nobody has it, else another one. What a run was given is written
 down before its first unit starts, so that all its units, and a service that was started again, know
-the same. It is given for as long as a unit of the run may live.
+the same. It is given for as long as a unit of the run may live. Other homes of this machine respect
+it too: see ``claiming``.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ import json
 import os
 import random
 import socket
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from anubis.adapters.engine.process import directories
+from anubis.adapters.engine.process import claiming, directories
 from anubis.adapters.engine.process.guardian import files
 from anubis.domain import blanks
 from anubis.domain.errors import EngineUnavailable
@@ -42,6 +43,15 @@ class PortBook:
 
     def __init__(self, places: directories.Directories) -> None:
         self._places = places
+        self._claims = claiming.Claims()
+
+    def close(self) -> None:
+        """Speak for no port any more. What runs were given stays written down."""
+        self._claims.close()
+
+    def release(self, run_id: RunId) -> None:
+        """Let other homes have the ports of a run that is over."""
+        self._claims.release(run_id)
 
     def known(self, run_id: RunId) -> Ports:
         """What a run was given; nothing if it was given nothing."""
@@ -69,7 +79,7 @@ class PortBook:
         taken = {*self._taken(run_id), *given.values()}
         for name, number in wanted.items():
             if name not in given:
-                given[name] = _free(number, taken)
+                given[name] = _free(number, taken, lambda n: self._claims.take(n, run_id))
                 taken.add(given[name])
         directory = self._places.run(run_id)
         directory.mkdir(mode=0o700, exist_ok=True)
@@ -107,9 +117,9 @@ def _alone(root: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _free(declared: int, taken: set[int]) -> int:
+def _free(declared: int, taken: set[int], claim: Callable[[int], bool]) -> int:
     for number in (declared, *_spare()):
-        if number not in taken and is_free(number):
+        if number not in taken and is_free(number) and claim(number):
             return number
     raise EngineUnavailable("this machine has no free port left")
 

@@ -81,6 +81,7 @@ class ProcessEngine:
     async def close(self, *, says_goodbye: bool = True) -> None:
         """Leave; runs in flight go on, and are found again by the next engine."""
         await self._link.close(says_goodbye=says_goodbye)
+        self._ports.close()
         for name in list(self._held):
             self._let_go(name)
 
@@ -198,6 +199,7 @@ class ProcessEngine:
             raise NotPossible(f"run {run_id} still goes on; stop it first")
         for place in pending:
             await asyncio.to_thread(_recover, str(place))
+        self._ports.release(run_id)
         for place in places:
             self._let_go(place.name)
             await asyncio.to_thread(removing.delete, place)
