@@ -176,8 +176,9 @@ class Carrier:
             await self._apply(Step(run_id=self.run.id, moves=[move], notes=reporter.begun()))
         self._fetch = fetch
         try:
-            async for notes in fetch.run(reporter):
-                await self._apply(Step(run_id=self.run.id, notes=notes))
+            async with contextlib.aclosing(fetch.run(reporter)) as news:
+                async for notes in news:
+                    await self._apply(Step(run_id=self.run.id, notes=notes))
         finally:
             self._fetch = None
         return fetch.outcome

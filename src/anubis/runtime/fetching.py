@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 from anubis.domain.errors import AnubisError, DatasetInvalid
 from anubis.domain.event import NewEvent
@@ -62,8 +62,8 @@ class Fetch:
         if self._task is not None:
             self._task.cancel()
 
-    async def run(self, reporters: Reporters) -> AsyncIterator[Sequence[NewEvent]]:
-        """Bring everything; gives what should be told, as it happens."""
+    async def run(self, reporters: Reporters) -> AsyncGenerator[Sequence[NewEvent], None]:
+        """Bring everything; gives what should be told, as it happens. Closing it stops that."""
         task = self._task = asyncio.create_task(
             self._bring(reporters), name=f"fetch for {self._run_id}"
         )
@@ -75,7 +75,7 @@ class Fetch:
             if not task.done():  # we are being stopped ourselves
                 task.cancel()
                 await asyncio.wait([task])
-        if task.cancelled():
+        if task.cancelled() or (self._is_canceled and task.result() is not None):
             assert self._is_canceled, "nobody else cancels it"
             reason = "canceled while what it needs was being brought"
             self.outcome = Outcome(state=RunState.CANCELED, reason=reason)
