@@ -2,7 +2,7 @@
 
 A server may load its model for a minute before it listens. Meanwhile the port looks free, and a run
 of another home, even of another person, would be given the same. A claim is an abstract socket that
-is named after the port: like ports, such names belong to the network namespace, and the kernel gives
+is named after the port: like ports, names belong to the network namespace, and the kernel gives
 each to one process and takes it back when that process ends. Nothing is ever sent there.
 """
 
