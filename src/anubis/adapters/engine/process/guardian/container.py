@@ -38,6 +38,9 @@ while that one ends could run a short program twice."""
 
 LOG_BYTES = 1 << 20
 DRAIN_SECONDS = 10.0
+DRAIN_ATTEMPTS = 5
+"""How often a log that breaks off is read again: a daemon may go away, or have a damaged one."""
+
 KILL_AGAIN_SECONDS = 5.0
 TURNS_PER_SECOND, BURST_TURNS, PAUSE_SECONDS = 100, 200, 0.001
 """After a burst of small pieces, output gathers for a moment, so that a program that writes line by
@@ -93,11 +96,14 @@ class Guard:
             self._await_start_under_way()
             if not self._state.is_created:
                 return self._exists()
-        if stop := container_state.read_stop(self._live):
+        return self._start()
+
+    def _is_called_off(self) -> bool:
+        stop = container_state.read_stop(self._live)
+        if stop:
             self._ending.message = "it was stopped before the program was started"
             self._ending.cause = stop[1]
-            return False
-        return self._start()
+        return stop is not None
 
     def _exists(self) -> bool:
         if self._state.is_known:
@@ -107,16 +113,21 @@ class Guard:
         return False
 
     def _start(self) -> bool:
-        try:
-            self._daemon.ask("POST", self._path("/start"), docker_api.START_SECONDS)
-        except docker_api.Refused as error:
-            self._ending.cause = ending.NOT_STARTED
-            self._ending.message = container_state.explained(str(error))
-            return False
-        except OSError:  # the daemon went away, or takes very long: its word counts, not our haste
+        """Ask until it was started: a daemon that went away may never have heard of it."""
+        while not self._is_called_off():
+            try:
+                self._daemon.ask("POST", self._path("/start"), docker_api.START_SECONDS)
+            except docker_api.Refused as error:
+                self._ending.cause = ending.NOT_STARTED
+                self._ending.message = container_state.explained(str(error))
+                return False
+            except OSError:  # away, or very slow: its word counts, not our haste
+                pass
+            self._state = self._inspect()
             self._await_start_under_way()
-        self._state = self._inspect()
-        return self._exists()
+            if not self._state.is_created:
+                return self._exists()
+        return False
 
     def _await_start_under_way(self) -> None:
         give_up = time.monotonic() + UNDER_WAY_SECONDS
@@ -351,8 +362,7 @@ class Guard:
 
     def _take_in_the_rest(self) -> None:
         """The container has ended: what the daemon has now is all there will ever be."""
-        give_up = time.monotonic() + DRAIN_SECONDS
-        while time.monotonic() < give_up:
+        for _ in range(DRAIN_ATTEMPTS):
             try:
                 if self._log is None:
                     self._log = self._open_log()
@@ -362,23 +372,35 @@ class Guard:
             except docker_api.Refused:  # it was removed
                 break
             except OSError:
-                time.sleep(RETRY_SECONDS)
+                pass
+            self._close_log()
+            self._inspect()  # until the daemon is back
         self._close_log()
+        give_up = time.monotonic() + DRAIN_SECONDS
         while self._emitted.has_data() and time.monotonic() < give_up:
             self._keep_emitted()
 
     def _drain(self) -> bool:
-        """Read the log to its end; False if nothing came for a while."""
+        """Read the log to its end; False if it broke off. Patience with a silent one ends, too."""
         assert self._log is not None
         poll = select.poll()
         poll.register(self._log.connection, select.POLLIN)
         while poll.poll(DRAIN_SECONDS * 1000):
             found = self._log.read(LOG_BYTES)
             if found is None:
-                return True
+                return not self._log.is_cut and self._answers()
             self._keep_all(found)
-        self._close_log()
-        return False
+        return True
+
+    def _answers(self) -> bool:
+        """Whether the daemon is there: a log that ends because it is not may be longer."""
+        try:
+            self._daemon.ask("GET", self._path("/json"))
+        except (OSError, ValueError):
+            return False
+        except docker_api.Refused:
+            pass
+        return True
 
     def _conclude(self) -> None:
         """Put into words how it ended."""

@@ -197,6 +197,11 @@ class Log:
         self._skip[stream] -= known
         return content[known:]
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the last frame is not whole: at the end, something is missing."""
+        return bool(self._rest)
+
     def close(self) -> None:
         """Let go of the connection."""
         self.connection.close()
