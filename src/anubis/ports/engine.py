@@ -26,6 +26,7 @@ class Capabilities:
     strategies: frozenset[str]  #: spellings of ``hardware.strategy``
     needs_image: bool
     honours_affinity: bool
+    honours_niceness: bool = True
     isolates: bool = False
     """Whether each unit has files, a host name and ports of its own. If not, all of them share
     those of the machine."""

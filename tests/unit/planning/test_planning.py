@@ -26,6 +26,7 @@ IMAGES = Capabilities(
     strategies=frozenset({"single_node"}),
     needs_image=True,
     honours_affinity=False,
+    honours_niceness=False,
 )
 CONTEXT = Context(
     directory="/here", environment={"HOME": "/home/me", "A": "outer"}, python="/opt/python"
@@ -138,7 +139,7 @@ def test_everything_the_engine_cannot_do_is_told_at_once_with_its_field() -> Non
     descriptor = model.Descriptor(
         spec_version="0.1.0",
         info=model.Info(description="d"),
-        hardware=model.Hardware(strategy=model.Strategy.INFERENCE, cpu_affinity=(1,)),
+        hardware=model.Hardware(strategy=model.Strategy.INFERENCE, cpu_affinity=(1,), niceness=5),
         ml=model.MachineLearning(benchmark_code="$(NOWHERE)"),
         data=model.Data(sources=(source,)),
         server=model.Server(
@@ -155,6 +156,7 @@ def test_everything_the_engine_cannot_do_is_told_at_once_with_its_field() -> Non
         "server.env.start_command, server.env.start_command_args",
         "env.docker_image",
         "hardware.cpu_affinity",
+        "hardware.niceness",
         "ml.benchmark_code, ml.args",
         "data.sources[0].src",
         "data.sources[0].md5",

@@ -22,6 +22,7 @@ class Fields:
     arguments: str
     image: str
     affinity: str
+    niceness: str
     variables: str
 
 
@@ -30,6 +31,7 @@ BENCHMARK_FIELDS: Final = Fields(
     arguments="ml.args",
     image="env.docker_image",
     affinity="hardware.cpu_affinity",
+    niceness="hardware.niceness",
     variables="env.vars",
 )
 SERVER_FIELDS: Final = Fields(
@@ -37,6 +39,7 @@ SERVER_FIELDS: Final = Fields(
     arguments="server.env.start_command_args",
     image="server.env.docker_image",
     affinity="server.hardware.cpu_affinity",
+    niceness="server.hardware.niceness",
     variables="server.env.vars",
 )
 
@@ -149,6 +152,8 @@ def _obstacles(program: Program, place: Place) -> Iterator[str]:
         )
     if program.cpu_affinity and not engine.honours_affinity:
         yield f"{fields.affinity}: the engine '{engine.name}' cannot choose CPUs"
+    if program.niceness and not engine.honours_niceness:
+        yield f"{fields.niceness}: the engine '{engine.name}' cannot set it; limit the CPUs instead"
     yield from _obstacles_of_words(program, place)
 
 

@@ -9,5 +9,6 @@ DOCKER = Capabilities(
     strategies=frozenset({"single_node", "inference", "horovod", "mxnet_parameter_server"}),
     needs_image=True,
     honours_affinity=True,
+    honours_niceness=False,
     isolates=True,
 )
