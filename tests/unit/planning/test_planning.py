@@ -128,6 +128,11 @@ def test_every_variable_that_is_not_defined_is_named_once() -> None:
     assert "$${TWO} if the text itself is meant" in found[1]
 
 
+def test_who_forgets_to_submit_code_is_told_how() -> None:
+    (line,) = obstacles(described("run $(BAI_SCRIPTS_PATH)/a"))
+    assert line.endswith("add --script PATH")
+
+
 @pytest.mark.parametrize("shell", ["bash", "/bin/sh", "dash"])
 def test_what_a_shell_can_expand_itself_is_left_to_it(shell: str) -> None:
     expected = (shell, "-c", "echo $(nproc) ${UNKNOWN} outer")

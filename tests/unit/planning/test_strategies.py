@@ -103,6 +103,13 @@ def test_a_command_is_run_by_all_ranks_unless_it_starts_them_itself(
     assert launcher.command == command
 
 
+def test_a_shell_that_ranks_run_expands_what_it_knows_itself() -> None:
+    (launcher,) = horovod("sh -c 'echo $(hostname) $(ANUBIS_PROCESSES)'").units
+    assert launcher.command[-1] == "echo $(hostname) 2"
+    (line,) = obstacles(descriptor(model.Strategy.HOROVOD, "echo $(hostname)"))
+    assert "$(hostname) names a variable that is not defined" in line
+
+
 def test_quotes_in_a_script_need_no_partner_but_those_of_a_command_do() -> None:
     assert horovod("#!/bin/sh\necho don't").files["entrypoint.sh"] == "#!/bin/sh\necho don't\n"
     (line,) = obstacles(descriptor(model.Strategy.HOROVOD, "echo don't"))

@@ -134,9 +134,10 @@ def layout(task: Task) -> Layout:
 
 
 def _launcher(task: Task) -> Program:
-    command, arguments = _words(task)
+    launched_by, command, arguments = _words(task)
     return dataclasses.replace(
         programs.surrounded(task.descriptor, LAUNCHER, task.data),
+        launched_by=launched_by,
         command=command,
         arguments=arguments,
         told=_told(task),
@@ -151,17 +152,19 @@ def _resources(task: Task) -> Resources:
     return sizing.share(task.descriptor, times=sizing.size(task.descriptor).instances)
 
 
-def _words(task: Task) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What the launcher runs: a script, a launcher of the user's choice, or ``mpirun`` by us."""
+def _words(task: Task) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """What the launcher runs: a script, a launcher of the user's choice, or ``mpirun`` by us, with
+    the user's command and arguments behind it.
+    """
     ml = task.descriptor.ml
     if commands.is_script(ml.benchmark_code):
-        return (*commands.interpreter(_script(task)), f"{task.place.files}/{ENTRYPOINT}"), ()
+        return (), (*commands.interpreter(_script(task)), f"{task.place.files}/{ENTRYPOINT}"), ()
     command, arguments = commands.split(ml.benchmark_code), commands.split(ml.args)
     first = "".join(expanded(command[:1], task.descriptor.env.vars))
     if not command or commands.name_of(first) in LAUNCHERS:
-        return command, arguments
+        return (), command, arguments
     ranks = str(sizing.size(task.descriptor).total)
-    return ("mpirun", "-np", ranks, *command), arguments
+    return ("mpirun", "-np", ranks), command, arguments
 
 
 def _script(task: Task) -> str:

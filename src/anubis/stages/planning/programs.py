@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from anubis.domain.descriptor import Descriptor, Environment, ServerEnvironment
-from anubis.domain.plan import Resources, Unit
+from anubis.domain.plan import SCRIPTS_VARIABLE, Resources, Unit
 from anubis.stages.planning import commands, paths, sources
 from anubis.stages.planning.expanding import expanded, undefined
 from anubis.stages.planning.place import Place
@@ -50,6 +50,7 @@ class Program:
 
     name: str  #: of the unit
     fields: Fields
+    launched_by: tuple[str, ...] = ()  #: what we put in front of the command
     command: tuple[str, ...] = ()  #: empty: what the image does by itself
     arguments: tuple[str, ...] = ()
     image: str
@@ -70,7 +71,8 @@ class Program:
     def words(self, place: Place) -> tuple[str, ...]:
         """Command and arguments, where variables are not replaced yet."""
         real = self.real_paths(place)
-        return tuple(paths.replaced(word, real) for word in (*self.command, *self.arguments))
+        written = (*self.launched_by, *self.command, *self.arguments)
+        return tuple(paths.replaced(word, real) for word in written)
 
     def real_paths(self, place: Place) -> Mapping[str, str]:
         """What its texts call by another path than it has here."""
@@ -159,17 +161,21 @@ def _obstacles(program: Program, place: Place) -> Iterator[str]:
 
 def _obstacles_of_words(program: Program, place: Place) -> Iterator[str]:
     variables = {**place.surroundings, **program.given(place)}
-    words = program.words(place)
-    first = expanded(words[:1], variables)[0] if program.command else ""
+    first = "".join(expanded(program.command[:1], variables))
     # What our caller's shell would do is left to a shell the user starts: `bash -c 'echo $(nproc)'`
     # is common in old descriptors, and Kubernetes leaves what it does not know as it is.
     is_shell = commands.name_of(first) in commands.SHELLS
     fields = program.fields
-    for reference in () if is_shell else undefined(words, variables):
+    for reference in () if is_shell else undefined(program.words(place), variables):
         yield (
             f"{fields.command}, {fields.arguments}: {reference} names a variable that is not "
-            f"defined; set it in [{fields.variables}], or write ${reference} if the text itself "
-            "is meant"
+            f"defined; {_remedy(reference, fields)}"
         )
     if program.command and not first:
         yield f"{fields.command}: the command is empty"
+
+
+def _remedy(reference: str, fields: Fields) -> str:
+    if reference[2:-1] == SCRIPTS_VARIABLE:
+        return "it is there for runs whose code is submitted with them: add --script PATH"
+    return f"set it in [{fields.variables}], or write ${reference} if the text itself is meant"
