@@ -90,12 +90,9 @@ def test_programs_get_keys_or_json_with_the_path(
 
 
 @pytest.mark.parametrize("uri", ["", "  ", "/data/\udcff", "https://h/\udcff"])
-def test_what_is_no_place_is_not_added(
-    world: World, cache: PlayedCache, capsys: pytest.CaptureFixture[str], uri: str
-) -> None:
-    assert world.call("dataset", "add", uri) == 2
-
-    assert "expected the path or URL of a dataset" in capsys.readouterr().err
+def test_what_is_no_place_is_not_added(world: World, cache: PlayedCache, uri: str) -> None:
+    with pytest.raises(click.UsageError, match="expected the path or URL of a dataset"):
+        world.call("dataset", "add", uri)
     assert cache.asked == []
 
 

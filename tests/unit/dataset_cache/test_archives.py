@@ -232,3 +232,36 @@ async def test_a_directory_cannot_be_unpacked(
 
     with pytest.raises(DatasetInvalid, match="expected an archive"):
         await cache.fetch(Reference(uri="test://host/set/", unpack=True), run=None, report=ignore)
+
+
+async def test_what_an_archive_holds_counts_against_the_budget(
+    folder: Path, source: ScriptedSource
+) -> None:
+    cache = DirectoryDatasetCache(folder, {"test": source}, HastyClock(), budget=20_000)
+    small = Reference(uri="test://host/small")
+    source.put(small.uri, b"s" * 5000)
+    await cache.fetch(small, run=None, report=ignore)
+    fits, bursts = Reference(uri=URI, unpack=True), Reference(uri=f"{URI}.2", unpack=True)
+    source.put(fits.uri, gzip.compress(a_tar(a_file("x", bytes(19_000)))))
+    source.put(bursts.uri, gzip.compress(a_tar(a_file("x", bytes(25_000)))))
+
+    with pytest.raises(StorageFull, match="budget"):
+        await cache.fetch(bursts, run=None, report=ignore)
+    assert [one.key for one in await cache.list()] == [small.key]
+
+    await cache.fetch(fits, run=None, report=ignore)
+    assert [one.key for one in await cache.list()] == [fits.key]
+
+
+@pytest.mark.parametrize(
+    "content", [a_tar(a_file("/".join(3000 * ["d"]))), a_tar(a_link("l", 4096 * "x"))]
+)
+async def test_names_that_no_disk_can_hold_are_the_fault_of_the_archive(
+    cache: DirectoryDatasetCache, source: ScriptedSource, folder: Path, content: bytes
+) -> None:
+    source.put(URI, content)
+
+    with pytest.raises(DatasetInvalid, match="too long") as error:
+        await cache.fetch(Reference(uri=URI, unpack=True), run=None, report=ignore)
+    assert len(str(error.value)) < 500
+    assert list((folder / "partial").iterdir()) == []

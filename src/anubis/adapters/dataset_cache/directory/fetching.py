@@ -58,10 +58,13 @@ class Fetching:
             listing, digests = await self._transferred(report)
             self._demand_checksum(listing, digests)
             record = await self._made(listing, digests)
+            self._demand_budget(record["size"])
             publish = functools.partial(
                 self.catalog.publish, self.reference.key, self._folder / OBJECT, record, run
             )
             await self._call(publish)
+            if self.room.budget is not None:
+                await self._call(functools.partial(self.catalog.shrink, self.room.budget))
         except (DatasetInvalid, StorageFull):
             await self._call(self._forget)
             raise
@@ -147,6 +150,11 @@ class Fetching:
             return
         [found] = digests[expected.algorithm].digests.values()
         self._demand(expected.algorithm, found)
+
+    def _demand_budget(self, size: int) -> None:
+        """Nobody may have known before how large it is, or is once it was unpacked."""
+        if self.room.budget is not None and size > self.room.budget:
+            raise self.room.full(size, evictable=0)
 
     def _demand(self, algorithm: str, found: str) -> None:
         expected = self.reference.checksum

@@ -72,9 +72,11 @@ class Room:
             lacking = max(lacking, used + needed - self.budget)
         return max(0, lacking)
 
-    def demand_reserve(self) -> None:
-        """Raise StorageFull once the reserve is touched: for content of unknown size."""
-        if self.free < self.reserve:
+    def demand_reserve(self, written: int) -> None:
+        """Raise StorageFull once the reserve is touched, or once as much was written as the budget
+        has in all: for content of unknown size.
+        """
+        if self.free < self.reserve or (self.budget is not None and written > self.budget):
             raise self.full(None, evictable=0)
 
     def full(self, needed: int | None, *, evictable: int) -> StorageFull:

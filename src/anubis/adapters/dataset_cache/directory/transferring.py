@@ -189,7 +189,8 @@ class Transfer:
         self._unchecked += count
         if end is None and self._unchecked >= CHECK_BYTES:
             self._unchecked = 0
-            await self._partial.threads.call(self._partial.room.demand_reserve)
+            look = functools.partial(self._partial.room.demand_reserve, self.done)
+            await self._partial.threads.call(look)
 
     async def _follow(self, follower: Follower) -> None:
         for arrival in self._arrivals:

@@ -7,6 +7,7 @@ when all is there, by following them. What is no file, folder or link is refused
 from __future__ import annotations
 
 import dataclasses
+import errno
 import lzma
 import os
 import tarfile
@@ -37,6 +38,9 @@ CHECK_MEMBERS: Final = 1000
 MOST_MEMBERS: Final = 10_000_000
 """More than any dataset of files has; a bound for an archive that is nothing but names."""
 
+_UNWRITABLE: Final = frozenset({errno.ENAMETOOLONG, errno.ELOOP})
+"""What no disk can hold; the fault is the archive's."""
+
 _UNREADABLE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
 
 
@@ -50,6 +54,7 @@ class Unpacking:
     room: Room
     make_room: Callable[[int], None]
     _places: dict[str, MemberKind] = dataclasses.field(default_factory=dict)
+    _written: int = 0
     _unchecked: int = 0
     _is_stopped: threading.Event = dataclasses.field(default_factory=threading.Event)
 
@@ -69,6 +74,8 @@ class Unpacking:
             # ValueError: numbers that are none. RuntimeError: zipfile about encrypted files.
             raise self._refused(f"it cannot be read ({str(error)[:200]})") from None
         except OSError as error:
+            if error.errno in _UNWRITABLE:
+                raise self._refused("it has names or links that are too long") from None
             if error.errno is not None:
                 raise
             # gzip and bz2 say so of content that is none of theirs
@@ -123,7 +130,7 @@ class Unpacking:
         if len(self._places) > MOST_MEMBERS:
             raise self._refused(f"it holds more than {MOST_MEMBERS:,} files")
         if len(self._places) % CHECK_MEMBERS == 0:
-            self.room.demand_reserve()
+            self.room.demand_reserve(self._written)
 
     def _write_file(self, member: Member, place: Path) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -133,10 +140,11 @@ class Unpacking:
                 if self._is_stopped.is_set():
                     raise self._refused("unpacking was stopped")
                 copy.write(piece)
+                self._written += len(piece)
                 self._unchecked += len(piece)
                 if self._unchecked >= CHECK_BYTES:
                     self._unchecked = 0
-                    self.room.demand_reserve()
+                    self.room.demand_reserve(self._written)
 
     def _check_links(self) -> None:
         root = self.target.resolve()
