@@ -177,13 +177,20 @@ def _script(task: Task) -> str:
 
 
 def _told(task: Task) -> Mapping[str, str]:
-    hostfile = f"{task.place.files}/{HOSTFILE}"
+    extent = _extent(task)
     return {
-        HOSTFILE_VARIABLE: hostfile,
-        PROCESSES_VARIABLE: str(sizing.size(task.descriptor).total),
-        "OMPI_MCA_orte_default_hostfile": hostfile,
+        **extent,
+        "OMPI_MCA_orte_default_hostfile": extent[HOSTFILE_VARIABLE],
         **_EVERYWHERE,
         **(_OVER_SSH if task.place.isolates else {}),
+    }
+
+
+def _extent(task: Task) -> Mapping[str, str]:
+    """How many ranks there are, and where; ranks may want to know it as well as their launcher."""
+    return {
+        HOSTFILE_VARIABLE: f"{task.place.files}/{HOSTFILE}",
+        PROCESSES_VARIABLE: str(sizing.size(task.descriptor).total),
     }
 
 
@@ -201,7 +208,8 @@ def _files(task: Task, workers: list[str]) -> Mapping[str, str]:
 
 
 def _worker(task: Task, name: str) -> Unit:
-    unit = programs.unit(programs.surrounded(task.descriptor, name, task.data), task.place)
+    program = programs.surrounded(task.descriptor, name, task.data)
+    unit = programs.unit(dataclasses.replace(program, told=_extent(task)), task.place)
     return dataclasses.replace(
         unit,
         command=_SSHD,
