@@ -135,8 +135,9 @@ class LocalApplication:
         from anubis.bootstrap import submitting
 
         engine = self.engine(submission.engine or submitting.engine_of(descriptor))
-        request = submitting.request(submission, descriptor, engine, slots=self.settings.slots)
-        submitting.must_fit(request, lambda: self.capacities)
+        with submitting.placing_problems(submission.document):
+            request = submitting.request(submission, descriptor, engine, slots=self.settings.slots)
+            submitting.must_fit(request, lambda: self.capacities)
         return request
 
     async def must_have_few(self, submitter: str) -> None:

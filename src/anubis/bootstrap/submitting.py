@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from anubis.bootstrap.application import Submission
 from anubis.domain.demand import HIGHEST_PRIORITY, LOWEST_PRIORITY, Capacity, Demand
@@ -13,6 +14,7 @@ from anubis.domain.descriptor import (
     ExecutionEngine,
     benchmark_name,
 )
+from anubis.domain.document import Document
 from anubis.domain.errors import UserError
 from anubis.domain.plan import SOLE, Plan
 from anubis.ports.engine import Capabilities
@@ -33,6 +35,20 @@ def engine_of(descriptor: Descriptor) -> str:
     """The engine a descriptor asks for."""
     wanted = descriptor.info.execution_engine
     return DEFAULT_ENGINE if wanted is ExecutionEngine.DEFAULT else wanted.value
+
+
+@contextlib.contextmanager
+def placing_problems(document: Document) -> Iterator[None]:
+    """Add file, line and column to a UserError that names fields of a descriptor."""
+    try:
+        yield
+    except UserError as error:
+        if type(error) is not UserError:  # a narrower one has words of its own
+            raise
+        # Here and not above: commands that find nothing wrong need not pay for it.
+        from anubis.stages.descriptor import placing
+
+        raise UserError(placing.placed(str(error), document)) from error
 
 
 def request(

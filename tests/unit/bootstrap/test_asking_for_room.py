@@ -108,14 +108,17 @@ async def test_a_single_slot_makes_runs_exclusive_unless_they_say_otherwise(
     assert (await submit(installation(slots=slots), said)).demand.exclusive is is_alone
 
 
-async def test_what_can_never_fit_is_refused_with_every_field() -> None:
+async def test_what_can_never_fit_is_refused_with_every_field_and_its_place() -> None:
     text = 'hardware.cpus = 8\nhardware.memory = "1TiB"\nhardware.gpus = 2\n'
     with pytest.raises(UserError) as caught:
         await submit(installation(), text)
     assert str(caught.value).splitlines() == [
-        "hardware.cpus: found 8, expected at most 2: the engine 'process' has no more",
-        "hardware.memory: found 1 TiB, expected at most 4 GiB: the engine 'process' has no more",
-        "hardware.gpus: found 2, expected at most 1: the engine 'process' has no more",
+        f"a.toml:{place}: hardware.{rest}: the engine 'process' has no more"
+        for place, rest in (
+            ("4:17", "cpus: found 8, expected at most 2"),
+            ("5:19", "memory: found 1 TiB, expected at most 4 GiB"),
+            ("6:17", "gpus: found 2, expected at most 1"),
+        )
     ]
 
 
