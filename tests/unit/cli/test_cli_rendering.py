@@ -208,6 +208,15 @@ def test_after_a_run_of_several_units_the_hint_is_to_logs_with_their_names() -> 
     assert "--names   everything they printed" in cards.results(run, [client, server], LATER)
 
 
+def test_a_warning_that_became_the_reason_is_not_told_twice() -> None:
+    run = a_run(RunState.FAILED, "server exited with code 2")
+    other = dataclasses.replace(an_event(1, EventKind.WARNING), message="client wrote too much")
+    early = dataclasses.replace(other, message="server exited with code 2; the run is stopped")
+    page = click.unstyle(cards.results(run, [], LATER, [early, other]))
+    assert page.count("server exited") == 1
+    assert "! client wrote too much" in page
+
+
 def a_line(unit: str, written: bytes) -> LogLine:
     return LogLine(number=1, at=NOON, unit=unit, stream=Stream.STDERR, text=written)
 

@@ -53,7 +53,26 @@ def answering(answer: bytes, *, then_waits: bool = False) -> Serve:
 
 
 async def asked(port: int, probe: Probe = HTTP) -> str:
-    return await probing.failure(probe, lambda _: ("127.0.0.1", port))
+    """What was wrong; all failures say whom they are about, so that is left out here."""
+    failure = await probing.failure(probe, lambda _: ("127.0.0.1", port))
+    who = f"{asking.target(probe, '127.0.0.1', port)}: "
+    assert not failure or failure.startswith(who)
+    return failure.removeprefix(who)
+
+
+@pytest.mark.parametrize(
+    ("kind", "host", "expected"),
+    [
+        (ProbeKind.HTTP, "172.17.0.2", "http://172.17.0.2:8080/a%20b"),
+        (ProbeKind.HTTPS, "::1", "https://[::1]:8080/a%20b"),
+        (ProbeKind.TCP, "127.0.0.1", "127.0.0.1:8080"),
+    ],
+)
+def test_who_was_asked_is_told_as_people_would_ask(
+    kind: ProbeKind, host: str, expected: str
+) -> None:
+    probe = dataclasses.replace(HTTP, kind=kind, path="a b")
+    assert asking.target(probe, host, 8080) == expected
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,18 @@ async def ask(probe: Probe, host: str, port: int) -> str:
             await writer.wait_closed()
 
 
+def target(probe: Probe, host: str, port: int) -> str:
+    """Who is asked, for people: the port is often not the one of the descriptor."""
+    place = f"{_in_url(host)}:{port}"
+    if probe.kind is ProbeKind.TCP:
+        return place
+    return f"{probe.kind}://{place}{request_target(probe.path)}"
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
 def _context(kind: ProbeKind) -> ssl.SSLContext | None:
     if kind is not ProbeKind.HTTPS:
         return None
@@ -62,10 +74,9 @@ def _context(kind: ProbeKind) -> ssl.SSLContext | None:
 
 async def _get(path: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
     host, port, *_ = writer.get_extra_info("peername")
-    named = f"[{host}]" if ":" in host else host
     lines = (
         f"GET {request_target(path)} HTTP/1.1",
-        f"Host: {named}:{port}",
+        f"Host: {_in_url(host)}:{port}",
         "User-Agent: anubis-probe",
         "Accept: */*",
         "Connection: close",

@@ -107,12 +107,14 @@ async def _told(
 
 
 async def failure(probe: Probe, address: Address) -> str:
-    """Ask once: empty if the unit answered well, else what it said, or why it said nothing."""
+    """Ask once: empty if the unit answered well, else who was asked, and what was wrong."""
+    host, port = address(probe.port)
     try:
         async with asyncio.timeout(probe.timeout.total_seconds()):
-            return await asking.ask(probe, *address(probe.port))
+            wrong = await asking.ask(probe, host, port)
     except TimeoutError:
-        return f"no answer within {_seconds(probe.timeout)}"
+        wrong = f"no answer within {_seconds(probe.timeout)}"
+    return wrong and f"{asking.target(probe, host, port)}: {wrong}"
 
 
 def _seconds(span: timedelta) -> str:

@@ -63,7 +63,8 @@ def results(
     A run that did not succeed shows the last lines of its outcome instead of ``tail``.
     """
     shown = measurements.telling(summaries)
-    parts = [*_head(run, now, width), *_last_lines(run), "", *_warnings(warnings, width), ""]
+    news = [event for event in warnings if not _is_reason(event, run)]
+    parts = [*_head(run, now, width), *_last_lines(run), "", *_warnings(news, width), ""]
     if shown:
         parts += [measurements.metrics_table(shown, width=width).rstrip("\n"), ""]
     elif run.state.is_terminal:
@@ -130,6 +131,11 @@ def _last_lines(run: Run) -> list[str]:
         return []
     bar = painted(Cell(text="│", colour=states.colour(run.state)))
     return ["", *(f"  {bar} {text.printable(line)}" for line in run.outcome.last_lines)]
+
+
+def _is_reason(event: Event, run: Run) -> bool:
+    """Whether a warning only tells what the outcome says: it was given before the run ended."""
+    return run.outcome is not None and event.message.startswith(run.outcome.reason)
 
 
 def _warnings(warnings: Sequence[Event], width: int | None) -> list[str]:
