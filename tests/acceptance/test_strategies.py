@@ -217,6 +217,16 @@ def test_a_rank_that_fails_fails_the_run_with_what_it_said(home: Home, place: Pl
     must_be_quiet(home)
 
 
+def test_a_variable_of_several_lines_comes_to_ranks_as_one(home: Home, place: Place) -> None:
+    rank = """sh -c 'echo "has $(echo "$POEM" | tr "\\n" "|") and no TWO$TWO"'"""
+    text = place.mpi(rank).replace("[ml]", '[env.vars]\nPOEM = "one\\nTWO=2"\n[ml]')
+    code, said = run(home, place, text)
+    assert code == 0, said
+    lines = home.ask("logs", "last").splitlines()
+    assert lines == ["has one|TWO=2| and no TWO"] * 2
+    must_be_quiet(home)
+
+
 def test_all_parts_of_a_parameter_server_meet_at_the_scheduler(home: Home, place: Place) -> None:
     code, said = run(home, place, place.parameter_server(MEETS))
     assert code == 0, said

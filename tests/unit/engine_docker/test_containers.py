@@ -252,11 +252,12 @@ async def test_a_container_that_somebody_removes_is_lost(engine: DockerEngine, i
         assert "removed" in ended.message
 
 
+@pytest.mark.parametrize("name", ["x/../../containers/json?all=1#", "https://host/image"])
 async def test_what_cannot_be_the_name_of_an_image_is_asked_of_nobody(
-    engine: DockerEngine, image: str
+    engine: DockerEngine, name: str
 ) -> None:
     """It would lead to other parts of the daemon."""
-    plan = shell("x/../../containers/json?all=1#", "true")
+    plan = shell(name, "true")
     with pytest.raises(errors.ImageUnavailable):
         await engine.prepare(plan, lambda _: None)
     assert '"id"' not in (await engine.fingerprint(plan)).machine

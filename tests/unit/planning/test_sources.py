@@ -140,7 +140,13 @@ def test_the_path_of_a_file_starts_where_the_descriptor_is() -> None:
         planned(at("/a", "x.csv"), directory="")
 
 
-@pytest.mark.parametrize("path", ["/", "~/..", "/a/../b", "/proc/x", "/anubis", "/bai/scripts/x"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/", "~/..", "/a/../b", "/proc/x", "/anubis", "/bai/scripts/x"),
+        *("/bai", "/tmp", "/tmp/benchmark-ai/fifo"),
+    ],
+)
 def test_a_path_that_no_container_could_have_is_refused(path: str) -> None:
     assert obstacles(at(path))[0].startswith("data.sources[0].path: found ")
 

@@ -49,14 +49,17 @@ AuthorizedKeysFile {FILES_FOLDER}/keys/id.pub
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
-PermitUserEnvironment yes
+ForceCommand exec sh -c '. ~/.ssh/anubis-environment; eval "$SSH_ORIGINAL_COMMAND"'
 StrictModes no
 UsePAM no
 PidFile none
 MaxStartups 1000
 LogLevel FATAL
 """
-"""The keys belong to whoever runs Anubis, which strict modes would refuse. To be probed is an error
+"""A session of ssh does not have the variables of its container by itself, such as the PATH of the
+image. Ranks need them; the server's own way to give them ends a value with its line.
+
+The keys belong to whoever runs Anubis, which strict modes would refuse. To be probed is an error
 to a server of ssh, which would be told as output of the run."""
 
 _SSH_CONFIG: Final = f"""\
@@ -75,12 +78,11 @@ _SSHD: Final = (
     "sh",
     "-c",
     (
-        "mkdir -p /run/sshd ~/.ssh && env > ~/.ssh/environment && "
+        "mkdir -p /run/sshd ~/.ssh && (unset PWD OLDPWD; export -p) > ~/.ssh/anubis-environment && "
         f'exec "$(command -v sshd || echo /usr/sbin/sshd)" -D -e -f {FILES_FOLDER}/sshd_config'
     ),
 )
-"""A session of ssh does not have the variables of its container by itself, such as the PATH of the
-image. Ranks need them."""
+"""Where a session is, it knows by itself."""
 
 _READINESS: Final = Probe(
     kind=ProbeKind.TCP, port=SSH_PORT, period=timedelta(seconds=0.5), timeout=timedelta(seconds=1)

@@ -24,7 +24,9 @@ VARIABLE: Final = "ANUBIS_DATA_"
 _HOME: Final = "/root"
 """What ``~`` is in a container: nearly all run as root."""
 
-_RESERVED: Final = ("/proc", "/sys", FILES_FOLDER, SCRIPTS_FOLDER)
+_EMIT_FOLDER: Final = "/tmp/benchmark-ai"  # noqa: S108 (inside containers, as in the original)
+_RESERVED: Final = ("/proc", "/sys", FILES_FOLDER, SCRIPTS_FOLDER, _EMIT_FOLDER)
+"""What is there must stay visible: data in its place, or all around it, would hide it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -170,9 +172,11 @@ def _obstacles_of_path(path: str, field: str) -> Iterator[str]:
     if ".." in path.split("/"):
         yield f"{field}: found {path!r}, expected a path without '..'"
     target = _target(path)
-    if target == "/" or any(_is_inside(target, reserved) for reserved in _RESERVED):
+    if target == "/" or any(
+        _is_inside(target, reserved) or _is_inside(reserved, target) for reserved in _RESERVED
+    ):
         yield (
-            f"{field}: found {path!r}, expected a path that is not / and not inside "
+            f"{field}: found {path!r}, expected a path that is not /, and neither inside nor around "
             f"{', '.join(_RESERVED)}"
         )
 
