@@ -176,7 +176,7 @@ def _obstacles_of_path(path: str, field: str) -> Iterator[str]:
         _is_inside(target, reserved) or _is_inside(reserved, target) for reserved in _RESERVED
     ):
         yield (
-            f"{field}: found {path!r}, expected a path that is not /, and neither inside nor around "
+            f"{field}: found {path!r}, expected a path that is not /, and not inside or around "
             f"{', '.join(_RESERVED)}"
         )
 

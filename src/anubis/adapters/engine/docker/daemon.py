@@ -126,7 +126,8 @@ class Daemon:
 
     async def image(self, name: str) -> Image | None:
         """An image, if the daemon has it. What cannot be a name is no image."""
-        if not _NAME.fullmatch(name) or ".." in name or "//" in name:  # it would become a part of an address
+        # It would become a part of an address.
+        if not _NAME.fullmatch(name) or ".." in name or "//" in name:
             return None
         try:
             async with self._calling() as client:
