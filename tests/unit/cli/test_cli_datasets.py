@@ -197,6 +197,14 @@ def test_evicting_by_age_takes_those_not_used_for_so_long(
     assert list(cache.held) == [new.key]
 
 
+def test_evicting_says_if_nothing_had_to_go(
+    world: World, cache: PlayedCache, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hold(cache, "new", days=1)
+    assert world.call("dataset", "evict", "--unused-for", "30") == 0
+    assert tuple(capsys.readouterr()) == ("", "nothing had to go\n")
+
+
 def test_evicting_by_size_takes_the_least_recently_used_until_it_fits(
     world: World, cache: PlayedCache
 ) -> None:

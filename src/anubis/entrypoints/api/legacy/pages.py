@@ -31,7 +31,8 @@ def welcome() -> Response:
     return page(
         "Anubis",
         f"<p>Anubis {escape(anubis.__version__)} measures machine-learning systems.</p>"
-        '<p>The API: <a href="/api/v1/openapi.json">/api/v1</a>. A client for the original wire: '
+        "<p>The API under /api/v1, described for programs: "
+        '<a href="/api/v1/openapi.json">/api/v1/openapi.json</a>. A client for the original wire: '
         '<a href="/api/tools/anubis">/api/tools/anubis</a>.</p>',
     )
 

@@ -131,7 +131,7 @@ def _located(uri: str) -> str:
 
 
 def _is_text(uri: str) -> bool:
-    """Whether it can be written down; bytes that are no UTF-8 come from a terminal as surrogates"""
+    """Whether it can be stored: bytes that are no UTF-8 come from a terminal as surrogates."""
     return not any("\ud800" <= sign <= "\udfff" for sign in uri)
 
 
@@ -239,6 +239,8 @@ class Eviction:
             evicted = [{"key": key, "freed_bytes": freed} for key, freed in self._freed]
             kept = [_shape(one) for one in self._kept]
             terminal.echo(shapes.line({"evicted": evicted, "kept": kept}))
+        elif not self._freed and not self._kept:
+            terminal.say("nothing had to go")
         return NOT_ALL_WELL if self._kept else 0
 
 
@@ -260,7 +262,8 @@ async def _chosen(application: Application, keys: Sequence[str]) -> Sequence[Dat
 
 
 def _measured(found: Dataset) -> str:
-    files = f", {found.files:,} files" if found.kind is dataset.DatasetKind.DIRECTORY else ""
+    noun = "file" if found.files == 1 else "files"
+    files = f", {found.files:,} {noun}" if found.kind is dataset.DatasetKind.DIRECTORY else ""
     return f"{text.size(found.size_bytes)}{files}"
 
 
