@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from anubis.domain.observation import EndCause, UnitEnded
-from anubis.domain.plan import Limits, Plan, Unit
+from anubis.domain.plan import Limits, Plan, Resources, Unit
 from anubis.domain.run import RunState
 from anubis.stages.execution import outcomes, wording
 
@@ -49,6 +50,16 @@ def test_the_reason_names_the_signal_and_the_limit() -> None:
     assert "63" in odd.reason
     late = outcomes.decide(end(EndCause.TIMED_OUT, signal=15), PLAN, ())
     assert "limits.running = 5 min" in late.reason
+
+
+def test_sizes_in_a_reason_are_told_as_people_write_them() -> None:
+    [unit] = PLAN.units
+    small = dataclasses.replace(unit, resources=Resources(memory_bytes=64 * 2**20))
+    plan = dataclasses.replace(PLAN, units=(small,), limits=Limits(output_bytes=3 * 2**30))
+    full = outcomes.decide(end(EndCause.OUT_OF_MEMORY, signal=9), plan, ())
+    assert full.reason == "benchmark ran out of memory (hardware.memory = 64 MiB) and was killed"
+    wordy = outcomes.decide(end(EndCause.OUTPUT_LIMIT), plan, ())
+    assert "limits.output_size = 3 GiB" in wordy.reason
 
 
 def test_a_success_keeps_no_last_lines_and_a_failure_does() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from datetime import timedelta
 
+from anubis.domain import size
 from anubis.domain.observation import EndCause, UnitEnded
 from anubis.domain.plan import Plan
 
@@ -12,9 +13,9 @@ from anubis.domain.plan import Plan
 def describe(duration: timedelta) -> str:
     """A duration as people say it: ``90 s``, ``15 min``, ``2 h``, ``7 days``."""
     seconds = duration.total_seconds()
-    for size, word in ((86_400, "days"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * size and seconds % size == 0:
-            return f"{seconds / size:g} {word}"
+    for span, word in ((86_400, "days"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * span and seconds % span == 0:
+            return f"{seconds / span:g} {word}"
     return f"{seconds:g} s"
 
 
@@ -31,8 +32,8 @@ def how_it_ended(ended: UnitEnded, plan: Plan) -> str:
             limit = describe(plan.limits.running)
             return f"{ended.unit} ran longer than limits.running = {limit} and was stopped"
         case EndCause.OUTPUT_LIMIT:
-            size = plan.limits.output_bytes
-            return f"{ended.unit} wrote more than limits.output_size = {size} bytes and was stopped"
+            most = size.spoken(plan.limits.output_bytes)
+            return f"{ended.unit} wrote more than limits.output_size = {most} and was stopped"
         case EndCause.OUT_OF_MEMORY:
             return f"{ended.unit} ran out of memory{_memory(plan, ended.unit)} and was killed"
         case EndCause.NOT_STARTED:
@@ -49,7 +50,7 @@ def _exit(ended: UnitEnded) -> str:
 
 def _memory(plan: Plan, name: str) -> str:
     limit = next((u.resources.memory_bytes for u in plan.units if u.name == name), None)
-    return f" (hardware.memory = {limit} bytes)" if limit else ""
+    return f" (hardware.memory = {size.spoken(limit)})" if limit else ""
 
 
 def _signal(number: int) -> str:
