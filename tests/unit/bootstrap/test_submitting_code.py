@@ -95,7 +95,7 @@ async def test_a_run_gets_the_code_that_was_submitted_with_it(world: World) -> N
     run = await world.submit(ARCHIVE.name)
     assert await world.planned(run) == (ARCHIVE.name,)
     [event] = await world.app.store.events(run.id)
-    assert event.message.endswith(f"for the process engine with the code of {ARCHIVE.name}")
+    assert event.message.endswith(f"for the process engine with the code {ARCHIVE.name[:12]}")
 
 
 async def test_code_is_remembered_when_the_plan_is_gone(world: World) -> None:

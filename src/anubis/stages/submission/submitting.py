@@ -60,7 +60,7 @@ async def submit(request: Request, store: RunStore, clock: Clock) -> Run:
     )
     message = f"submitted {request.document.name} for the {request.engine} engine"
     if request.document.script:
-        message += f" with the code of {request.document.script}"
+        message += f" with the code {request.document.script[:12]}"
     if request.occasion:
         message += f" {request.occasion}"
     plan = plans.to_json(request.plan)
