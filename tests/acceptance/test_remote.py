@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import select
 import shutil
 import socket
 import subprocess
@@ -57,6 +58,8 @@ def test_a_service_killed_and_restarted_changes_nothing_for_who_follows_a_run(
         home.ask("submit", file)
     command = home.start(verb, *([file] if verb == "run" else []))
     home.wait_for("begun", "logs")
+    assert command.stdout is not None
+    select.select([command.stdout], [], [], PATIENCE)  # it follows when it has told something
     mortal.kill()
     (home.folder / "go").touch()
     time.sleep(1.0)  # the program ends while there is no service
