@@ -97,6 +97,12 @@ class LocalApplication:
             return self.validate(document)
         return await asyncio.to_thread(self.validate, document)
 
+    async def requested(self, submission: Submission, descriptor: Descriptor) -> Request:
+        """``request`` without keeping others waiting for a large descriptor."""
+        if len(submission.document.content) <= INLINE_BYTES:
+            return self.request(submission, descriptor)
+        return await asyncio.to_thread(self.request, submission, descriptor)
+
     async def plan(self, submission: Submission) -> Planned:
         """What a run of this descriptor would be made of."""
         from anubis.bootstrap import planning
@@ -108,7 +114,7 @@ class LocalApplication:
         from anubis.stages.submission.submitting import submit
 
         parsed = await self.parsed(submission.document)
-        request = self.request(submission, parsed.descriptor)
+        request = await self.requested(submission, parsed.descriptor)
         repeated = await self._repeated(submission)
         if repeated is None:
             await self.must_have_few(submission.submitter)

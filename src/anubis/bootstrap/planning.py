@@ -29,6 +29,6 @@ async def planned(application: LocalApplication, submission: Submission) -> Plan
     """The plan that a submission would get now. See ``Application``."""
     parsed = await application.parsed(submission.document)
     once = dataclasses.replace(submission, wants_it_now=True)
-    request = application.request(once, parsed.descriptor)
+    request = await application.requested(once, parsed.descriptor)
     shape = plan_shapes.plan_shape(request.plan, request.engine, request.demand)
     return Planned(plan=shape, warnings=parsed.warnings)

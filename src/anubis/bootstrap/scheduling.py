@@ -200,7 +200,7 @@ async def _request(application: LocalApplication, submission: Submission) -> Req
     descriptor = (await application.parsed(submission.document)).descriptor
     environment = service_environment(submission.environment)
     once = dataclasses.replace(submission, environment=environment, wants_it_now=True)
-    return application.request(once, descriptor)
+    return await application.requested(once, descriptor)
 
 
 def _schedule(

@@ -338,3 +338,9 @@ def test_what_is_wrong_with_a_schedule_is_explained(line: str, words: str) -> No
     [problem] = problems(text)
     assert problem.line == 5
     assert words in str(problem)
+
+
+def test_more_sources_than_a_run_can_have_are_refused() -> None:
+    source = '[[data.sources]]\nsrc = "/x"\npath = "/y"\n'
+    (line,) = told(HEAD + 2001 * source)
+    assert line.endswith("data.sources: found 2,001 items, expected at most 2,000")

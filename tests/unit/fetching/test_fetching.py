@@ -10,7 +10,7 @@ from anubis.adapters.dataset_cache.memory import MemoryDatasetCache
 from anubis.domain.dataset import Progress, Reference
 from anubis.domain.errors import DatasetInvalid
 from anubis.domain.run import RunId
-from anubis.stages.fetching.fetching import fetch_all
+from anubis.stages.fetching.fetching import AT_ONCE, fetch_all
 from anubis.testing.contracts.dataset_cache import HastyClock, ScriptedSource, ignore
 
 RUN = RunId("run-1")
@@ -53,3 +53,19 @@ async def test_the_first_failure_stops_the_other_transfers_and_is_told_as_it_is(
         await fetch_all([endless, Reference(uri="test://h/missing")], cache, RUN, ignore)
 
     assert list(await cache.list()) == []
+
+
+async def test_a_run_with_very_many_sources_fetches_only_some_at_once(
+    cache: MemoryDatasetCache, source: ScriptedSource
+) -> None:
+    references = [source.put(f"test://h/{number}", b"x") for number in range(3 * AT_ONCE)]
+    source.may_go_on = asyncio.Event()
+    task = asyncio.create_task(fetch_all(references, cache, RUN, ignore))
+    await source.begun.wait()
+    for _ in range(100):
+        await asyncio.sleep(0)
+    begun = len(source.reads)
+    source.may_go_on.set()
+
+    assert len(await task) == 3 * AT_ONCE
+    assert 1 <= begun <= AT_ONCE

@@ -39,6 +39,9 @@ MOST_GPUS: Final = 1024
 MOST_AT_ONCE: Final = 10_000
 """A limit above this limits nothing."""
 
+MOST_SOURCES: Final = 2000
+"""Enough for every shard of a large dataset; more belong into a folder or an archive."""
+
 _PORT: Final = integer(1, 65535)
 _LABELS: Final = MapOf(key=LABEL_NAME, value=LABEL_VALUE, expected="a table of texts")
 _VARIABLES: Final = MapOf(key=VARIABLE_NAME, value=TEXT, expected="a table of texts")
@@ -255,7 +258,7 @@ _SOURCE: Final = Table(
         ),
     ),
 )
-_SOURCES: Final = ListOf(item=_SOURCE, expected="a list of sources")
+_SOURCES: Final = ListOf(item=_SOURCE, expected="a list of sources", most=MOST_SOURCES)
 
 _DATA: Final = Table(
     make=model.Data,

@@ -166,12 +166,16 @@ class ListOf:
     item: Kind
     expected: str
     unique: str = ""  #: a key whose text no two items may share
+    most: int | None = None  #: items
 
     def read(self, value: object, place: Place) -> object:
         """Read every item."""
         if not isinstance(value, list):
             hint = f"write [[{wording.dotted(place.path)}]]" if isinstance(value, dict) else ""
             place.refuse(wording.described(value), self.expected, hint)
+            return INVALID
+        if self.most is not None and len(value) > self.most:
+            place.refuse(f"{len(value):,} items", f"at most {self.most:,}")
             return INVALID
         items = tuple(self.item.read(item, place.child(index)) for index, item in enumerate(value))
         if self.unique:
@@ -196,7 +200,8 @@ class ListOf:
     @property
     def schema(self) -> Schema:
         """An array of the items."""
-        return {"type": "array", "items": self.item.schema}
+        most = {} if self.most is None else {"maxItems": self.most}
+        return {"type": "array", "items": self.item.schema, **most}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -147,9 +147,7 @@ def obstacles(
     for source, fetch in zip(sources, asked, strict=True):
         yield from _obstacles_of_content(source, fetch)
         yield from _obstacles_of_path(source.path, f"{fetch.field}.path")
-    for index, one in enumerate(found):
-        for other in found[:index]:
-            yield from _clashes(one, other)
+    yield from _clashes(found)
 
 
 def _obstacles_of_content(source: Source, fetch: Fetch) -> Iterator[str]:
@@ -185,15 +183,25 @@ def _is_inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder}/")
 
 
-def _clashes(one: Placed, other: Placed) -> Iterator[str]:
-    if one.target == other.target:
+def _clashes(found: Sequence[Placed]) -> Iterator[str]:
+    first: dict[str, Placed] = {}
+    for one in found:
+        other = first.setdefault(one.target, one)
         if one.fetch != other.fetch:
             yield (
                 f"{one.field}.path: found {one.target!r}, where {other.field} is already; "
                 "expected a path of its own"
             )
-    elif _is_inside(one.target, other.target) or _is_inside(other.target, one.target):
-        yield (
-            f"{one.field}.path: found {one.target!r} beside {other.target!r} of {other.field}; "
-            "expected paths of which none is inside the other: data cannot be changed"
-        )
+    for one in first.values():
+        for above in _above(one.target):
+            if above in first:
+                yield (
+                    f"{one.field}.path: found {one.target!r} inside {above!r} of "
+                    f"{first[above].field}; "
+                    "expected paths of which none is inside the other: data cannot be changed"
+                )
+
+
+def _above(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
