@@ -193,15 +193,17 @@ class Guard:
         try:
             self._wait = self._daemon.wait(self._path("/wait"))
             self._close_log()
-            self._log = self._open_log()
+            self._log = self._open_log("follow=1&")
         except (OSError, docker_api.Refused):
             self._reopen_at = now + RETRY_SECONDS
 
-    def _open_log(self) -> docker_api.Log:
-        path = self._path("/logs?follow=1&stdout=1&stderr=1")
+    def _open_log(self, how: str = "") -> docker_api.Log:
+        path = self._path(f"/logs?{how}stdout=1&stderr=1")
         return docker_api.Log(self._daemon.open("GET", path), self._output.kept)
 
     def _detach(self) -> None:
+        if self._wait is None or not self._wait.was_told:
+            self._close_log()  # the daemon went away: that its log ends means nothing
         if self._wait is not None:
             self._wait.connection.close()
             self._wait = None
@@ -362,18 +364,18 @@ class Guard:
 
     def _take_in_the_rest(self) -> None:
         """The container has ended: what the daemon has now is all there will ever be."""
-        for _ in range(DRAIN_ATTEMPTS):
+        is_whole = self._log is not None and self._drain() and not self._log.may_be_short
+        for _ in range(0 if is_whole else DRAIN_ATTEMPTS):
+            self._close_log()
             try:
-                if self._log is None:
-                    self._log = self._open_log()
-                    self._keep_all(self._log.early())
-                if self._drain():
+                self._log = self._open_log()
+                self._keep_all(self._log.early())
+                if self._drain() and not self._log.is_cut:
                     break
             except docker_api.Refused:  # it was removed
                 break
             except OSError:
                 pass
-            self._close_log()
             self._inspect()  # until the daemon is back
         self._close_log()
         give_up = time.monotonic() + DRAIN_SECONDS
@@ -381,16 +383,16 @@ class Guard:
             self._keep_emitted()
 
     def _drain(self) -> bool:
-        """Read the log to its end; False if it broke off. Patience with a silent one ends, too."""
+        """Read the log to where it ends; False if nothing comes, or the daemon went away."""
         assert self._log is not None
         poll = select.poll()
         poll.register(self._log.connection, select.POLLIN)
         while poll.poll(DRAIN_SECONDS * 1000):
             found = self._log.read(LOG_BYTES)
             if found is None:
-                return not self._log.is_cut and self._answers()
+                return self._answers()
             self._keep_all(found)
-        return True
+        return False
 
     def _answers(self) -> bool:
         """Whether the daemon is there: a log that ends because it is not may be longer."""

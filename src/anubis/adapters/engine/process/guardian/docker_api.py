@@ -11,6 +11,9 @@ import socket
 
 HEAD_BYTES = 64 * 1024
 CALL_SECONDS = 30.0
+MUCH_BYTES, MANY_FRAMES = 32 * 1024, 64
+"""Of a log, found at once: far less than a socket holds, so that whoever filled one had to wait."""
+
 START_SECONDS = 600.0
 """To start a container may take minutes on a slow disk, and longer when many start at once."""
 
@@ -142,7 +145,12 @@ class Wait:
         except OSError:
             return True
         self._heard += data
-        return not data or b"\r\n\r\n{" in self._heard
+        return not data or self.was_told
+
+    @property
+    def was_told(self) -> bool:
+        """Whether the daemon kept its promise, and did not go away."""
+        return b"\r\n\r\n{" in self._heard
 
 
 class Log:
@@ -151,13 +159,14 @@ class Log:
     A frame has a head of eight bytes: the stream, three zeros, the size of what follows.
     """
 
-    __slots__ = ("_rest", "_skip", "connection")
+    __slots__ = ("_fell_behind", "_rest", "_skip", "connection")
 
     def __init__(self, answer: Answer, skip: list[int]) -> None:
         self.connection = answer.connection
         self.connection.setblocking(False)
         self._rest = answer.start
         self._skip = list(skip)  #: of stdout and stderr, bytes that somebody has kept before us
+        self._fell_behind = False
 
     def read(self, most: int) -> list[tuple[int, bytes]] | None:
         """What came since, as stream (0 or 1) and bytes, in order; None at the end."""
@@ -189,6 +198,8 @@ class Log:
             found[-1][1].append(data[position + 8 : end])
             position = end
         self._rest = data[position:]
+        if size >= MUCH_BYTES or sum(len(parts) for _, parts in found) >= MANY_FRAMES:
+            self._fell_behind = True
         joined = ((stream, self._unseen(stream, b"".join(parts))) for stream, parts in found)
         return [(stream, content) for stream, content in joined if content]
 
@@ -201,6 +212,13 @@ class Log:
     def is_cut(self) -> bool:
         """Whether the last frame is not whole: at the end, something is missing."""
         return bool(self._rest)
+
+    @property
+    def may_be_short(self) -> bool:
+        """Whether what was followed up to its end may not be all: a daemon that has to wait for us
+        when its container ends (seen with 20.10) forgets what it has not sent yet.
+        """
+        return self.is_cut or self._fell_behind
 
     def close(self) -> None:
         """Let go of the connection."""
