@@ -242,3 +242,22 @@ def test_a_service_that_nobody_could_ask_for_a_while_is_asked_before_it_is_given
     assert done(conductor.look(NOON + 3659 * SECOND)) == []
     fault, _ = done(conductor.look(NOON + 3660 * SECOND))
     assert isinstance(fault, Fault)
+
+
+def test_a_client_that_fails_because_its_server_was_canceled_is_canceled_too() -> None:
+    """Its own request to stop may reach it later than the end of its connections."""
+    conductor = serving()
+    conductor.halt(EndCause.CANCELED)
+    done(conductor.note(ended("client", 1)))
+    done(conductor.note(ended("server", None, cause=EndCause.CANCELED)))
+    assert conductor.is_over
+    assert conductor.decisive(NOON).cause is EndCause.CANCELED
+    assert conductor.decisive(NOON).unit == "client"
+
+
+def test_a_client_that_succeeded_did_so_though_its_server_was_canceled() -> None:
+    conductor = serving()
+    done(conductor.note(ended("client", 0)))
+    conductor.halt(EndCause.CANCELED)
+    done(conductor.note(ended("server", None, cause=EndCause.CANCELED)))
+    assert conductor.decisive(NOON).cause is EndCause.EXITED

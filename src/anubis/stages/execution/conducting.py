@@ -210,12 +210,18 @@ class Conductor:
             cause = self.halted or EndCause.LOST
             message = "" if self.halted else "its fellow units ended before it was started"
             return UnitEnded(unit=deciding, at=now, cause=cause, message=message)
-        return self._culprit(ended) or ended
-
-    def _culprit(self, ended: UnitEnded) -> UnitEnded | None:
-        """The service whose own end explains why the deciding unit failed, if one does."""
         if ended.cause is not EndCause.EXITED or ended.exit_code == 0:
-            return None
+            return ended
+        if self.halted is not None and self._have_others_ended_by(self.halted):
+            # It missed those whom we stopped, before our own request reached it.
+            return dataclasses.replace(ended, cause=self.halted)
+        return self._culprit() or ended
+
+    def _have_others_ended_by(self, cause: EndCause) -> bool:
+        return any(ended.cause is cause for ended in self._ended.values())
+
+    def _culprit(self) -> UnitEnded | None:
+        """The service whose own end explains why the deciding unit failed, if one does."""
         causes = (EndCause.EXITED, EndCause.OUT_OF_MEMORY)
         for unit in self._plan.units:
             other = self._ended.get(unit.name)
