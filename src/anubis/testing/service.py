@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 from anubis.adapters.access_store.memory import MemoryAccessStore
@@ -58,10 +57,3 @@ def a_service(home: Path, clock: Clock, *, requires_tokens: bool = False) -> Ser
         caretaker=Caretaker(application.open_datasets, Supervisor(), clock),
         started_at=clock.now(),
     )
-
-
-def with_settings(service: Service, **changes: object) -> Service:
-    """The same service, told otherwise."""
-    settings = dataclasses.replace(service.settings, **changes)  # type: ignore[arg-type]
-    application = dataclasses.replace(service.application, settings=settings)
-    return dataclasses.replace(service, settings=settings, application=application)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import importlib.util
 import json
 import re
 import time
@@ -84,11 +83,6 @@ class Thing:
 
     id: str
     labels: Mapping[str, str]
-
-
-def is_installed() -> bool:
-    """Whether the client library is there."""
-    return importlib.util.find_spec("aiodocker") is not None
 
 
 class Daemon:

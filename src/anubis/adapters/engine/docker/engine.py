@@ -24,19 +24,17 @@ from anubis.adapters.engine.docker.daemon import Daemon, Refused
 from anubis.adapters.engine.docker.fingerprinting import Fingerprinter
 from anubis.adapters.engine.process import (
     directories,
-    following,
-    reading,
     removing,
     specifying,
     watching,
 )
-from anubis.adapters.engine.process.gpus import GpuBook, Gpus
 from anubis.adapters.engine.process.guardian import files
+from anubis.adapters.engine.process.holding import Holding
 from anubis.adapters.engine.process.link import ZygoteLink
 from anubis.domain.dataset import Report
 from anubis.domain.document import Fingerprint
 from anubis.domain.errors import EngineUnavailable, NotPossible
-from anubis.domain.observation import Condition, EndCause, Observation, ResourceReading
+from anubis.domain.observation import Condition, EndCause, Observation
 from anubis.domain.plan import SOLE, Plan, Unit
 from anubis.domain.run import RunId
 
@@ -69,13 +67,10 @@ class DockerEngine:
         self._home = composing.home_id(directory.parent)
         self._daemon = Daemon(address)
         self._pull = pull
-        self._link = ZygoteLink(self._directory, revive, self._note_end)
+        self._holding = Holding(self._directory)
+        self._link = ZygoteLink(self._directory, revive, self._holding.note_end)
         self._places = directories.Directories(self._directory)
-        self._ends: dict[str, asyncio.Event] = {}
-        self._held: dict[str, watching.Pipes] = {}
-        self._gpus = Gpus()
-        self._books: dict[str, GpuBook] = {}
-        self._fingerprinter = Fingerprinter(self._daemon, self._gpus)
+        self._fingerprinter = Fingerprinter(self._daemon, self._holding.gpus)
         self._known_manners: Manners | None = None
         self._making = asyncio.Lock()  #: networks: the daemon would make two of one name
         self.capabilities = DOCKER
@@ -97,8 +92,7 @@ class DockerEngine:
         """Leave; runs in flight go on, and are found again by the next engine."""
         await self._link.close(says_goodbye=says_goodbye)
         await self._daemon.close()
-        for name in list(self._held):
-            self._let_go(name)
+        self._holding.close()
 
     async def prepare(self, plan: Plan, report: Report) -> None:
         """See the port. Pulls images as the policy says."""
@@ -120,7 +114,7 @@ class DockerEngine:
                 guarding.refuse(directory, unit, container)
                 return
             guarding.write_spec(directory, plan, unit, container)
-            self._hold(directory)
+            self._holding.hold(directory)
         except OSError as error:
             raise EngineUnavailable(f"{directory} cannot be used: {error.strerror}") from error
         try:
@@ -179,34 +173,13 @@ class DockerEngine:
         places = self._places.of(run_id)
         return frozenset(files.owner(place.name)[1] for place in places if guarding.is_used(place))
 
-    async def observe(self, run_id: RunId, unit: str = SOLE) -> AsyncIterator[Observation]:
+    def observe(self, run_id: RunId, unit: str = SOLE) -> AsyncIterator[Observation]:
         """See the port."""
         directory = self._places.unit(run_id, unit)
         if not guarding.is_used(directory):
-            yield watching.lost(unit, f"{unit} was never started on this machine")
-            return
-        if not files.has_ended(str(directory)):
-            self._hold(directory)
-        follower = following.Follower(directory, unit)
-        watch = guarding.Watch(directory, lambda: self._call_guard(directory))
-        try:
-            while True:
-                end = self._ends.setdefault(directory.name, asyncio.Event())
-                ended = await watch.ended()  # first, so that the last turn sees everything
-                async for observation in reading.observations(follower, follower.turn()):
-                    watch.note_news()
-                    yield await self._with_gpus(directory, observation)
-                if ended is not None:
-                    break
-                if not directory.is_dir():
-                    ended = watching.lost(unit, "the run was removed")
-                    break
-                await watch.wait(end)
-            async for observation in reading.observations(follower, follower.rest(ended)):
-                yield observation
-            self._let_go(directory.name)
-        finally:
-            follower.close()
+            return watching.never_started(unit)
+        watch = guarding.ContainerWatch(directory, unit, lambda: self._call_guard(directory))
+        return self._holding.observed(directory, unit, watch)
 
     async def _call_guard(self, directory: Path) -> None:
         """Have somebody guard a container again, whose guard was killed. If not now, then later."""
@@ -256,14 +229,14 @@ class DockerEngine:
             return
         except OSError as error:
             raise EngineUnavailable(f"the request to stop cannot be written: {error}") from error
-        if not guarding.is_guarded(directory) and not self._link.serves(directory.name):
+        if not watching.is_guarded(directory) and not self._link.serves(directory.name):
             await self._call_guard(directory)
 
     async def remove(self, run_id: RunId) -> None:
         """See the port. Raises NotPossible while a unit goes on."""
         places = self._places.of(run_id)
         pending = [place for place in places if not files.has_ended(str(place))]
-        if any(guarding.is_guarded(place) for place in pending):
+        if any(watching.is_guarded(place) for place in pending):
             raise NotPossible(f"run {run_id} still goes on; stop it first")
         left = await leaving.find(self._daemon, self._home, run_id)
         if pending and any(one.is_running for one in left):
@@ -277,7 +250,7 @@ class DockerEngine:
     async def _delete(self, run_id: RunId, left: Sequence[leaving.Left]) -> None:
         await leaving.delete(self._daemon, left)
         for place in self._places.of(run_id):
-            self._let_go(place.name)
+            self._holding.let_go(place.name)
             await asyncio.to_thread(removing.delete, place)
 
     async def leftovers(self) -> Sequence[RunId]:
@@ -299,30 +272,3 @@ class DockerEngine:
         groups = f"{facts.get('CgroupDriver')} on cgroup v{facts.get('CgroupVersion') or 1}"
         words = f"{name} {version.version} at {self._daemon.address}, {facts.get('Driver')}"
         return Described(words=f"{words}, {groups}", folder=str(facts.get("DockerRootDir") or ""))
-
-    async def _with_gpus(self, directory: Path, observation: Observation) -> Observation:
-        """Complete a resource reading by what the GPUs did, when there are any."""
-        if not isinstance(observation, ResourceReading) or not self._gpus.may_exist:
-            return observation
-        book = self._books.get(directory.name)
-        if book is None:
-            book = self._books[directory.name] = GpuBook(directory, self._gpus)
-        values = await asyncio.to_thread(book.values_for, observation)
-        return dataclasses.replace(observation, gpus=values)
-
-    def _note_end(self, name: str) -> None:
-        """The zygote saw a guard ending, or died and sees nothing any more."""
-        if end := self._ends.pop(name, None):
-            end.set()
-        if files.has_ended(str(self._directory / name)):
-            self._let_go(name)
-
-    def _hold(self, directory: Path) -> None:
-        if directory.name not in self._held:
-            self._held[directory.name] = watching.Pipes(directory)
-
-    def _let_go(self, name: str) -> None:
-        self._ends.pop(name, None)
-        self._books.pop(name, None)
-        if pipes := self._held.pop(name, None):
-            pipes.close()

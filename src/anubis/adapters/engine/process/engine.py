@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import time
 from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import timedelta
@@ -21,16 +20,14 @@ from anubis.adapters.engine import probing
 from anubis.adapters.engine.process import (
     addressing,
     directories,
-    following,
-    reading,
     removing,
     specifying,
     watching,
 )
 from anubis.adapters.engine.process.capabilities import PROCESS
 from anubis.adapters.engine.process.fingerprinting import Fingerprinter
-from anubis.adapters.engine.process.gpus import GpuBook, Gpus
 from anubis.adapters.engine.process.guardian import files, recovery
+from anubis.adapters.engine.process.holding import Holding
 from anubis.adapters.engine.process.link import ZygoteLink
 from anubis.domain import blanks
 from anubis.domain.dataset import Report
@@ -40,7 +37,6 @@ from anubis.domain.observation import (
     Condition,
     EndCause,
     Observation,
-    ResourceReading,
 )
 from anubis.domain.plan import SOLE, Plan
 from anubis.domain.run import RunId
@@ -55,14 +51,11 @@ class ProcessEngine:
     def __init__(self, directory: Path, *, revive: tuple[str, ...] | None) -> None:
         # By its real name: a home reached through a link is the same home, with the same runs.
         self._directory = directory.resolve()
-        self._link = ZygoteLink(self._directory, revive, self._note_end)
+        self._holding = Holding(self._directory)
+        self._link = ZygoteLink(self._directory, revive, self._holding.note_end)
         self._places = directories.Directories(self._directory)
         self._ports = addressing.PortBook(self._places)
-        self._ends: dict[str, asyncio.Event] = {}
-        self._held: dict[str, watching.Pipes] = {}
-        self._gpus = Gpus()
-        self._books: dict[str, GpuBook] = {}
-        self._fingerprinter = Fingerprinter(self._directory.parent / "cache", self._gpus)
+        self._fingerprinter = Fingerprinter(self._directory.parent / "cache", self._holding.gpus)
         self.capabilities = PROCESS
 
     async def __aenter__(self) -> Self:
@@ -82,8 +75,7 @@ class ProcessEngine:
         """Leave; runs in flight go on, and are found again by the next engine."""
         await self._link.close(says_goodbye=says_goodbye)
         self._ports.close()
-        for name in list(self._held):
-            self._let_go(name)
+        self._holding.close()
 
     def rouse(self) -> None:
         """Start the zygote before the first run needs it, for it starts us again if we are killed.
@@ -104,7 +96,7 @@ class ProcessEngine:
         try:
             meanings = await self._meanings(run_id, plan)
             specifying.write_spec(directory, run_id, plan, unit, meanings)
-            self._hold(directory)
+            self._holding.hold(directory)
         except OSError as error:
             raise EngineUnavailable(f"{directory} cannot be used: {error.strerror}") from error
         await self._link.start(directory.name)
@@ -117,31 +109,13 @@ class ProcessEngine:
             meanings.update({name: str(number) for name, number in ports.items()})
         return meanings
 
-    async def observe(self, run_id: RunId, unit: str = SOLE) -> AsyncIterator[Observation]:
+    def observe(self, run_id: RunId, unit: str = SOLE) -> AsyncIterator[Observation]:
         """See the port."""
         directory = self._places.unit(run_id, unit)
         if not directories.is_used(directory):
-            yield watching.lost(unit, f"{_what(unit)} was never started on this machine")
-            return
-        if not files.has_ended(str(directory)):
-            self._hold(directory)
-        follower = following.Follower(directory, unit)
-        watch = watching.Watch(directory, unit, lambda: self._link.serves(directory.name))
-        try:
-            while True:
-                end = self._ends.setdefault(directory.name, asyncio.Event())
-                ended = await watch.ended()  # first, so that the last turn sees everything
-                async for observation in reading.observations(follower, follower.turn()):
-                    watch.note_news()
-                    yield await self._with_gpus(directory, observation)
-                if ended is not None:
-                    break
-                await watch.wait(end)
-            async for observation in reading.observations(follower, follower.rest(ended)):
-                yield observation
-            self._let_go(directory.name)
-        finally:
-            follower.close()
+            return watching.never_started(unit)
+        watch = watching.ProcessWatch(directory, unit, lambda: self._link.serves(directory.name))
+        return self._holding.observed(directory, unit, watch)
 
     async def started(self, run_id: RunId) -> frozenset[str]:
         """See the port. One whose shim was never asked for was not started, though specified."""
@@ -201,7 +175,7 @@ class ProcessEngine:
             await asyncio.to_thread(_recover, str(place))
         self._ports.release(run_id)
         for place in places:
-            self._let_go(place.name)
+            self._holding.let_go(place.name)
             await asyncio.to_thread(removing.delete, place)
 
     async def leftovers(self) -> Sequence[RunId]:
@@ -211,37 +185,6 @@ class ProcessEngine:
     async def fingerprint(self, plan: Plan) -> Fingerprint:
         """See the port."""
         return await self._fingerprinter.take(plan)
-
-    async def _with_gpus(self, directory: Path, observation: Observation) -> Observation:
-        """Complete a resource reading by what the GPUs did, when there are any."""
-        if not isinstance(observation, ResourceReading) or not self._gpus.may_exist:
-            return observation
-        book = self._books.get(directory.name)
-        if book is None:
-            book = self._books[directory.name] = GpuBook(directory, self._gpus)
-        values = await asyncio.to_thread(book.values_for, observation)
-        return dataclasses.replace(observation, gpus=values)
-
-    def _note_end(self, name: str) -> None:
-        """The zygote saw a unit ending, or died and sees nothing any more."""
-        if end := self._ends.pop(name, None):
-            end.set()
-        if files.has_ended(str(self._directory / name)):
-            self._let_go(name)
-
-    def _hold(self, directory: Path) -> None:
-        if directory.name not in self._held:
-            self._held[directory.name] = watching.Pipes(directory)
-
-    def _let_go(self, name: str) -> None:
-        self._ends.pop(name, None)
-        self._books.pop(name, None)
-        if pipes := self._held.pop(name, None):
-            pipes.close()
-
-
-def _what(unit: str) -> str:
-    return "the run" if unit == SOLE else f"unit {unit} of the run"
 
 
 def _recover(directory: str) -> None:

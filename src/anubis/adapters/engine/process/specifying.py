@@ -26,12 +26,7 @@ def write_spec(
     ``meanings`` is what the blanks of its command and environment stand for.
     """
     unit = filled_unit(plan.unit(name), meanings)
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    live = files.live(str(directory))
-    Path(live).mkdir(mode=0o700, exist_ok=True)
-    for fifo in (*(fifo for fifo, _ in files.STREAMS), files.CONTROL):
-        with contextlib.suppress(FileExistsError):
-            os.mkfifo(f"{live}/{fifo}", 0o600)
+    live = make_place(directory)
     spec = {
         "run_id": run_id,
         "unit": unit.name,
@@ -45,6 +40,17 @@ def write_spec(
         "output_bytes": plan.limits.output_bytes,
     }
     files.write_durably(live, files.SPEC, json.dumps(spec).encode(), sync=False)
+
+
+def make_place(directory: Path) -> str:
+    """Make a unit's directory, and the pipes of its guard in memory: their folder is returned."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    live = files.live(str(directory))
+    Path(live).mkdir(mode=0o700, exist_ok=True)
+    for fifo in (*(fifo for fifo, _ in files.STREAMS), files.CONTROL):
+        with contextlib.suppress(FileExistsError):
+            os.mkfifo(f"{live}/{fifo}", 0o600)
+    return live
 
 
 def longest(plan: Plan, name: str) -> timedelta:

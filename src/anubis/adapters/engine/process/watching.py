@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import abc
 import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from anubis.adapters.engine.process import following
 from anubis.adapters.engine.process.guardian import files, recovery
 from anubis.domain.observation import EndCause, UnitEnded
+from anubis.domain.plan import SOLE
 
 POLL_SECONDS = 0.1
 IDLE_POLL_SECONDS = 0.25
@@ -47,24 +49,56 @@ class Pipes:
             os.close(self._held.pop())
 
 
-class Watch:
-    """One observer's patience with one run."""
+async def never_started(unit: str) -> AsyncIterator[UnitEnded]:
+    """All that can be observed of a unit that is not here."""
+    what = "the run" if unit == SOLE else unit
+    yield lost(unit, f"{what} was never started on this machine")
 
-    def __init__(self, directory: Path, unit: str, is_served: Callable[[], bool]) -> None:
+
+class Watch(abc.ABC):
+    """One observer's patience with one unit."""
+
+    def __init__(self, directory: Path, unit: str) -> None:
         self._directory = directory
         self._unit = unit
-        self._is_served = is_served
-        self._orphaned_at: float | None = None
         self._news_at = time.monotonic()
         self._look_at = 0.0
 
     async def ended(self) -> UnitEnded | None:
-        """How the run ended, None while it goes on. Finishes a run that nobody guards."""
+        """How the unit ended, None while it goes on."""
         ended = following.read_ended(self._directory)
         now = time.monotonic()
         if ended is not None or now < self._look_at:
             return ended
         self._look_at = now + LOOK_SECONDS
+        return await self._look(now)
+
+    @abc.abstractmethod
+    async def _look(self, now: float) -> UnitEnded | None:
+        """See whether anybody guards the unit, and do what must be done if nobody does."""
+
+    def note_news(self) -> None:
+        """Something was seen: look again soon."""
+        self._news_at = time.monotonic()
+
+    async def wait(self, end: asyncio.Event) -> None:
+        """Until the unit may have ended, or it is time to look again."""
+        is_idle = time.monotonic() - self._news_at > IDLE_AFTER_SECONDS
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(IDLE_POLL_SECONDS if is_idle else POLL_SECONDS):
+                await end.wait()
+            self._look_at = 0.0
+
+
+class ProcessWatch(Watch):
+    """Finishes a unit that nobody guards."""
+
+    def __init__(self, directory: Path, unit: str, is_served: Callable[[], bool]) -> None:
+        super().__init__(directory, unit)
+        self._is_served = is_served
+        self._orphaned_at: float | None = None
+
+    async def _look(self, now: float) -> UnitEnded | None:
         if is_guarded(self._directory):
             self._orphaned_at = None
             return None
@@ -94,18 +128,6 @@ class Watch:
             return lost(self._unit, f"{reason}, and its output could not be saved: {error}")
         ended = following.read_ended(self._directory)
         return ended or lost(self._unit, "the run was removed")
-
-    def note_news(self) -> None:
-        """Something was seen: look again soon."""
-        self._news_at = time.monotonic()
-
-    async def wait(self, end: asyncio.Event) -> None:
-        """Until the run may have ended, or it is time to look again."""
-        is_idle = time.monotonic() - self._news_at > IDLE_AFTER_SECONDS
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(IDLE_POLL_SECONDS if is_idle else POLL_SECONDS):
-                await end.wait()
-            self._look_at = 0.0
 
 
 def is_guarded(directory: Path) -> bool:
