@@ -64,6 +64,25 @@ def test_a_plan_is_a_table_of_units_and_what_they_need(
     assert " ".join(lines[-1].split()) == "https://host/x?… its content, unpacked data.sources[0]"
 
 
+def test_a_plan_shows_which_unit_has_which_variables_and_mounts(
+    world: World, descriptor: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    isolated = dataclasses.replace(EVERYTHING, needs_image=True, isolates=True)
+    world.application = dataclasses.replace(world.application, engines={"process": isolated})
+    more = 'env = {docker_image = "i", privileged = true, ulimits = {nofile = 9, core = -1}}\n'
+    served = INFERENCE.replace("server.env = {", 'server.env = {docker_image = "i", ')
+    Path(descriptor).write_text(served + more, "utf-8")
+    assert call(world, descriptor) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "all privileges, nofile up to 9, core without limit" in lines[4]
+    assert "variable value of" in lines
+    assert "INFERENCE_SERVER_HOST <host of server> all" in lines
+    assert "ANUBIS_DATA_0 /data client" in lines
+    assert "mounted at from to of" in lines
+    assert "/bai/scripts <scripts> read and write all" in lines
+    assert "/data <data 0> read client" in lines
+
+
 def test_a_plan_in_json_has_no_secrets_of_the_shell_or_of_links(
     world: World, descriptor: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,4 +1,4 @@
-"""A plan on one page: units, data, files, and what all of it asks of the machine."""
+"""A plan on one page: units, their variables and mounts, data, files, and what all of it takes."""
 
 from __future__ import annotations
 
@@ -27,6 +27,17 @@ _UNITS = (
     Column(title="ready when", leaves=4),
     Column(title="its end"),
 )
+_VARIABLES = (
+    Column(title="variable"),
+    Column(title="value", shortens_to=24),
+    Column(title="of", shortens_to=12, leaves=1),
+)
+_MOUNTS = (
+    Column(title="mounted at"),
+    Column(title="from"),
+    Column(title="to"),
+    Column(title="of", shortens_to=12, leaves=1),
+)
 _FETCHES = (
     Column(title="fetched before", shortens_to=24),
     Column(title="as", leaves=2),
@@ -40,6 +51,9 @@ def page(plan: PlanShape, width: int | None) -> str:
     engine = text.printable(plan["engine"])
     parts = [f"on {engine}, asking for {_asked(plan['demand'])}\n"]
     parts.append(_filled(_UNITS, [_unit(unit) for unit in plan["units"]], width))
+    parts.append(_filled(_VARIABLES, _variables(plan["units"]), width))
+    if mounts := _mounts(plan["units"]):
+        parts.append(_filled(_MOUNTS, mounts, width))
     if plan["fetches"]:
         parts.append(_filled(_FETCHES, [_fetch(one) for one in plan["fetches"]], width))
     if plan["files"]:
@@ -71,6 +85,35 @@ def _unit(unit: UnitShape) -> list[Cell]:
     ]
 
 
+def _variables(units: Sequence[UnitShape]) -> list[Row]:
+    """What is set for the units, each variable with the same value once."""
+    having: dict[tuple[str, str], list[str]] = {}
+    for unit in units:
+        for variable in unit["environment"].items():
+            having.setdefault(variable, []).append(unit["name"])
+    return [_row(*variable, _whose(having[variable], units)) for variable in sorted(having)]
+
+
+def _mounts(units: Sequence[UnitShape]) -> list[Row]:
+    having: dict[tuple[str, str, str], list[str]] = {}
+    for unit in units:
+        for one in unit["mounts"]:
+            may = "read" if one["read_only"] else "read and write"
+            having.setdefault((one["target"], one["source"], may), []).append(unit["name"])
+    return [_row(*mount, _whose(having[mount], units)) for mount in sorted(having)]
+
+
+def _whose(names: Sequence[str], units: Sequence[UnitShape]) -> str:
+    """Which units have it; nothing where there is but one."""
+    if len(names) == len(units):
+        return "all" if len(units) > 1 else ""
+    return ", ".join(names)
+
+
+def _row(*texts: str) -> list[Cell]:
+    return [Cell(text=text.printable(one)) for one in texts]
+
+
 def _command(unit: UnitShape) -> str:
     """The command on one line; blanks keep their angle brackets, which no shell is to read."""
     words = unit["command"] or ["(the image's own)", *unit["arguments"]]
@@ -87,8 +130,14 @@ def _used(resources: ResourcesShape) -> str:
         f"{resources['cpus']:g} CPUs" if resources["cpus"] is not None else "",
         text.size(memory) if memory is not None else "",
         f"{resources['gpus']} GPUs" if resources["gpus"] else "",
+        "all privileges" if resources["privileged"] else "",
+        *(f"{name} {_limit(most)}" for name, most in resources["ulimits"].items()),
     ]
-    return ", ".join(filter(None, parts))
+    return text.printable(", ".join(filter(None, parts)))
+
+
+def _limit(most: int) -> str:
+    return "without limit" if most < 0 else f"up to {most}"
 
 
 def _asked(demand: DemandShape) -> str:
