@@ -183,6 +183,14 @@ def test_a_story_tells_each_change_once() -> None:
     assert story.lines([], [builders.a_summary("loss", values=(1.0, 8.0))], soon) == []
 
 
+def test_a_story_says_whose_metric_it_is_where_several_run() -> None:
+    """Though only one of them has told any by now."""
+    used = builders.a_summary("cpu_percent", unit="client", source=MetricSource.RESOURCE)
+    told = builders.a_summary("loss", unit="server")
+    [line] = Story().lines([], [used, told], NOON)
+    assert line.endswith("metrics    server/loss=1")
+
+
 def test_samples_are_csv_with_exact_values() -> None:
     key = MetricKey(unit="benchmark", name='a,"b"', source=MetricSource.EMITTED)
     page = "".join(samples.pages(key, "s", ([1_715_947_200_000_001], [0.1])))

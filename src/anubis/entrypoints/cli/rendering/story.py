@@ -50,7 +50,7 @@ def newest_values(summaries: Sequence[Summary]) -> str:
         for one in measurements.ordered(summaries)
         if one.key.source is not MetricSource.RESOURCE
     ]
-    with_unit = measurements.several_units(own)
+    with_unit = measurements.several_units(summaries)  # as in the table at the end
     return "  ".join(_value(summary, with_unit=with_unit) for summary in own)
 
 
