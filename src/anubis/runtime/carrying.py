@@ -173,7 +173,9 @@ class Carrier:
         if self.run.state is not RunState.FETCHING:
             move = _move(RunState.FETCHING, self._shop.clock.now(), plan)
             move = dataclasses.replace(move, message="brings what it needs")
-            await self._apply(Step(run_id=self.run.id, moves=[move], notes=reporter.begun()))
+            await self._apply(Step(run_id=self.run.id, moves=[move]))
+            if begun := reporter.begun():
+                await self._apply(Step(run_id=self.run.id, notes=begun))
         self._fetch = fetch
         try:
             async with contextlib.aclosing(fetch.run(reporter)) as news:
