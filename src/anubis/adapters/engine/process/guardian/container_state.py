@@ -17,6 +17,8 @@ NOT_EXECUTED = (126, 127)
 
 STOPPED_BY = (15, 9)  #: how programs end that we stop, if they do not exit by themselves
 
+_GOING = ("removing", "dead")  #: what the daemon calls a container that is being removed
+
 _COMPLAINTS = (b"[FATAL tini (", b"ERROR (catatonit:")
 """How the two inits begin that Docker and Podman put into containers."""
 
@@ -61,7 +63,7 @@ class State:
 
     def __init__(self, description: dict[str, object]) -> None:
         state = description.get("State")
-        self.is_known = isinstance(state, dict)
+        self.is_known = isinstance(state, dict) and state.get("Status") not in _GOING
         self._state: dict[str, object] = state if isinstance(state, dict) else {}
 
     @property
