@@ -21,7 +21,7 @@ from anubis.domain.logline import LogLine
 from anubis.domain.metric import MetricKey, MetricSource, Summary
 from anubis.domain.observation import Stream
 from anubis.domain.problem import Problem, Severity
-from anubis.domain.run import Outcome, Run, RunId, RunState
+from anubis.domain.run import Cause, Outcome, Run, RunId, RunState
 from anubis.ports.history import Group, TrendPoint
 from anubis.ports.series_store import Column
 
@@ -70,6 +70,7 @@ def outcome(fields: Fields) -> Outcome:
     return Outcome(
         state=state,
         reason=fields.text("reason"),
+        cause=fields.choice("cause", Cause),
         unit=fields.maybe_text("unit"),
         exit_code=fields.maybe_whole("exit_code"),
         signal=fields.maybe_whole("signal"),

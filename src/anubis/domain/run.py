@@ -70,12 +70,33 @@ that must fetch something does so when it is its turn, so that no transfer distu
 of another: then it goes from QUEUED to FETCHING and back."""
 
 
+class Cause(enum.StrEnum):
+    """Why a run ended, for programs: what people read is the outcome's reason."""
+
+    EXITED = "exited"  #: a unit ended by itself, with an exit code
+    SIGNALED = "signaled"  #: a signal from elsewhere ended a unit
+    OUT_OF_MEMORY = "out_of_memory"  #: the kernel ended a unit; only engines with limits can tell
+    TIMED_OUT = "timed_out"  #: ``limits.running`` passed
+    OUTPUT_LIMIT = "output_limit"  #: ``limits.output_size`` was reached
+    CANCELED = "canceled"  #: somebody asked for it
+    NOT_STARTED = "not_started"  #: a program could not be executed
+    NOT_READY = "not_ready"  #: ``limits.readiness`` passed before a unit was ready
+    NOT_ALIVE = "not_alive"  #: a unit no longer answered its liveness probe
+    DATA_INVALID = "data_invalid"  #: data is not there, or is not what its checksum says
+    IMAGE_UNAVAILABLE = "image_unavailable"  #: an image cannot be had
+    NOT_BROUGHT = "not_brought"  #: data or code could not be brought, for another reason
+    OVERDUE = "overdue"  #: another state than RUNNING lasted too long
+    LOST = "lost"  #: the engine lost sight of a unit
+    UNKNOWN = "unknown"  #: we could not carry on; or it ended before causes were kept
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
     """How a run ended, or will end once FINISHING is over, with a reason a person can act on."""
 
     state: RunState  #: one of ``TERMINAL``
     reason: str  #: one sentence: what happened and, where we know it, what to do
+    cause: Cause = Cause.UNKNOWN
     unit: str | None = None
     exit_code: int | None = None
     signal: int | None = None

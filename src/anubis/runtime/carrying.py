@@ -17,7 +17,7 @@ from anubis.domain.errors import AnubisError, NotPossible, StartFailed
 from anubis.domain.event import EventKind, NewEvent
 from anubis.domain.observation import EndCause, Observation, UnitEnded, UnitStarted
 from anubis.domain.plan import Plan
-from anubis.domain.run import BEFORE_START, Outcome, Run, RunState, WorkerId
+from anubis.domain.run import BEFORE_START, Cause, Outcome, Run, RunState, WorkerId
 from anubis.ports.clock import Clock
 from anubis.ports.engine import Engine
 from anubis.ports.log_store import LogStore
@@ -53,6 +53,11 @@ class Workshop:
     bringing: Bringing = dataclasses.field(default_factory=NothingBrought)
 
 
+_CANCELED = Outcome(
+    state=RunState.CANCELED, reason="canceled before it began", cause=Cause.CANCELED
+)
+
+
 class Carrier:
     """Carries one run. Its ``run`` is always the newest stored state of it."""
 
@@ -70,7 +75,7 @@ class Carrier:
         plan = await self._load()
         if self.run.state in BEFORE_START:
             if self.run.cancel_requested_at is not None:
-                await self.end(Outcome(state=RunState.CANCELED, reason="canceled before it began"))
+                await self.end(_CANCELED)
                 return
             if self._must_bring(plan) and (outcome := await self._bring(plan)) is not None:
                 await self.end(outcome)

@@ -16,7 +16,7 @@ from anubis.domain.observation import (
     UnitUnready,
 )
 from anubis.domain.plan import Plan
-from anubis.domain.run import RunId
+from anubis.domain.run import Cause, RunId
 from anubis.ports.clock import Clock
 from anubis.ports.engine import Engine
 from anubis.runtime.ensemble import Ensemble
@@ -25,7 +25,7 @@ from anubis.stages.execution.conducting import Action, Conductor, Fault, Start, 
 LOOK_EVERY = 1.0
 """Seconds between two looks at the time, for units that are not ready or do not end."""
 
-_FAULT, _UNIT, _READY = "fault", "unit", "ready"
+_FAULT, _UNIT, _READY, _CAUSE = "fault", "unit", "ready", "cause"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,7 +131,7 @@ class Conducting:
         await self._engine.stop(self._run_id, grace=grace, cause=cause, units=units)
 
     def _fault_event(self, fault: Fault) -> NewEvent:
-        data = {_FAULT: fault.reason, _UNIT: fault.unit}
+        data = {_FAULT: fault.reason, _UNIT: fault.unit, _CAUSE: fault.cause.value}
         text = f"{fault.reason}; the run is being stopped"
         return NewEvent(at=self._clock.now(), kind=EventKind.WARNING, message=text, data=data)
 
@@ -148,7 +148,7 @@ def noted_fault(events: Sequence[Event]) -> Fault | None:
     for event in events:
         reason, unit = event.data.get(_FAULT), event.data.get(_UNIT)
         if event.kind is EventKind.WARNING and isinstance(reason, str) and isinstance(unit, str):
-            return Fault(unit=unit, reason=reason)
+            return Fault(unit=unit, reason=reason, cause=Cause(str(event.data[_CAUSE])))
     return None
 
 

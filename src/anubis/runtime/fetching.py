@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
-from anubis.domain.errors import AnubisError, DatasetInvalid
+from anubis.domain.errors import AnubisError, DatasetInvalid, ImageUnavailable
 from anubis.domain.event import NewEvent
 from anubis.domain.plan import Plan
-from anubis.domain.run import Outcome, RunId, RunState
+from anubis.domain.run import Cause, Outcome, RunId, RunState
 from anubis.ports.clock import Clock
 from anubis.ports.engine import Engine
 from anubis.runtime import bringing
@@ -78,7 +78,7 @@ class Fetch:
         if task.cancelled() or (self._is_canceled and task.result() is not None):
             assert self._is_canceled, "nobody else cancels it"
             reason = "canceled while what it needs was being brought"
-            self.outcome = Outcome(state=RunState.CANCELED, reason=reason)
+            self.outcome = Outcome(state=RunState.CANCELED, reason=reason, cause=Cause.CANCELED)
             return
         self.outcome = task.result()
         if last := self._last_words(reporters):
@@ -96,7 +96,9 @@ class Fetch:
             if bringing.is_needed(self._plan):
                 await self._bringer.bring(self._run_id, self._plan, reporters.data)
         except DatasetInvalid as error:  # what the descriptor says is not so
-            return Outcome(state=RunState.FAILED, reason=str(error))
+            return Outcome(state=RunState.FAILED, reason=str(error), cause=Cause.DATA_INVALID)
+        except ImageUnavailable as error:
+            return Outcome(state=RunState.ERROR, reason=str(error), cause=Cause.IMAGE_UNAVAILABLE)
         except AnubisError as error:  # it names what is not there, or does not answer
-            return Outcome(state=RunState.ERROR, reason=str(error))
+            return Outcome(state=RunState.ERROR, reason=str(error), cause=Cause.NOT_BROUGHT)
         return None

@@ -16,7 +16,7 @@ from anubis.domain.action import Action, ActionId, ActionKind
 from anubis.domain.document import Document, Fingerprint
 from anubis.domain.event import EventKind, NewEvent, Scalar
 from anubis.domain.metric import MetricKey, MetricSource, Summary
-from anubis.domain.run import Outcome, Run, RunId, RunState
+from anubis.domain.run import Cause, Outcome, Run, RunId, RunState
 from anubis.domain.schedule import Schedule, ScheduleId
 from anubis.ports.run_store import Move, Step
 from anubis.testing.clock import NOON
@@ -112,6 +112,7 @@ def an_outcome(state: RunState = RunState.SUCCEEDED, *, reason: str = "") -> Out
     return Outcome(
         state=state,
         reason=reason or f"it ended as {state.value}",
+        cause=Cause.EXITED,
         unit="benchmark",
         exit_code=1 if failed else 0,
         last_lines=("Traceback", "ValueError: no") if failed else (),

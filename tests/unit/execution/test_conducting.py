@@ -16,6 +16,7 @@ from anubis.domain.observation import (
     UnitUnready,
 )
 from anubis.domain.plan import Limits, Plan, Unit
+from anubis.domain.run import Cause
 from anubis.stages.execution.conducting import Action, Conductor, Fault, Start, Stop
 from anubis.testing.clock import NOON
 
@@ -90,6 +91,7 @@ def test_a_service_that_ends_too_early_is_the_runs_fault_whatever_its_code(code:
     assert isinstance(fault, Fault)
     assert fault.unit == "server"
     assert fault.reason == f"server exited with code {code}, before client did"
+    assert fault.cause is Cause.EXITED
     assert stop == Stop(units=frozenset({"client"}))
     done(conductor.note(ended("client", None, cause=EndCause.DISMISSED)))
     assert conductor.is_over
@@ -129,6 +131,7 @@ def test_a_service_that_fails_its_liveness_probe_fails_the_run() -> None:
     fault, stop = done(conductor.note(UnitSilent(unit="server", at=NOON, message="no answer")))
     assert isinstance(fault, Fault)
     assert fault.reason == "server no longer answers its liveness probe: no answer"
+    assert fault.cause is Cause.NOT_ALIVE
     assert stop == Stop(units=frozenset({"client", "server"}))
 
 
@@ -197,7 +200,7 @@ def test_after_a_crash_what_was_started_is_known_and_the_same_end_is_reached() -
 
 
 def test_after_a_crash_a_fault_is_still_the_fault_and_its_stopping_goes_on() -> None:
-    fault = Fault(unit="server", reason="server was not ready")
+    fault = Fault(unit="server", reason="server was not ready", cause=Cause.NOT_READY)
     conductor = Conductor(inference(), started=("server",), fault=fault)
     assert done(conductor.begin()) == [Stop(units=frozenset({"server"}))]
     done(conductor.note(ended("server", None, cause=EndCause.DISMISSED)))

@@ -7,7 +7,7 @@ import pytest
 
 from anubis.domain.observation import EndCause, UnitEnded
 from anubis.domain.plan import Limits, Plan, Resources, Unit
-from anubis.domain.run import RunState
+from anubis.domain.run import Cause, RunState
 from anubis.stages.execution import outcomes, wording
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -60,6 +60,19 @@ def test_sizes_in_a_reason_are_told_as_people_write_them() -> None:
     assert full.reason == "benchmark ran out of memory (hardware.memory = 64 MiB) and was killed"
     wordy = outcomes.decide(end(EndCause.OUTPUT_LIMIT), plan, ())
     assert "limits.output_size = 3 GiB" in wordy.reason
+
+
+@pytest.mark.parametrize(
+    ("ended", "cause"),
+    [
+        (end(EndCause.EXITED, exit_code=1), Cause.EXITED),
+        (end(EndCause.EXITED, signal=11), Cause.SIGNALED),
+        (end(EndCause.OUT_OF_MEMORY, signal=9), Cause.OUT_OF_MEMORY),
+        (end(EndCause.LOST), Cause.LOST),
+    ],
+)
+def test_programs_can_tell_outcomes_apart(ended: UnitEnded, cause: Cause) -> None:
+    assert outcomes.decide(ended, PLAN, ()).cause is cause
 
 
 def test_a_success_keeps_no_last_lines_and_a_failure_does() -> None:

@@ -22,7 +22,8 @@ from anubis.domain.observation import (
     UnitUnready,
 )
 from anubis.domain.plan import Plan, Unit
-from anubis.stages.execution.wording import describe, how_it_ended
+from anubis.domain.run import Cause
+from anubis.stages.execution.wording import cause_of, describe, how_it_ended
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,6 +46,7 @@ class Fault:
 
     unit: str  #: whose fault it is; its last lines are what a person wants to see
     reason: str
+    cause: Cause
 
 
 Action = Start | Stop | Fault
@@ -113,8 +115,8 @@ class Conductor:
             case UnitUnready():
                 self._unready[seen.unit] = seen.message
             case UnitSilent():
-                what = "no longer answers its liveness probe"
-                yield from self._fail(seen.unit, f"{seen.unit} {what}: {seen.message}")
+                text = f"{seen.unit} no longer answers its liveness probe: {seen.message}"
+                yield from self._fail(seen.unit, text, Cause.NOT_ALIVE)
             case UnitEnded():
                 yield from self._note_end(seen)
             case _:
@@ -131,7 +133,7 @@ class Conductor:
         if ended.cause is EndCause.CANCELED:  # only ever all at once; who asked for it may be dead
             self.halt(ended.cause)
         if self._is_fault(ended):
-            yield from self._fail(ended.unit, self._reason(ended))
+            yield from self._fail(ended.unit, self._reason(ended), cause_of(ended))
         yield from self._dismiss()
 
     def _is_fault(self, ended: UnitEnded) -> bool:
@@ -148,10 +150,10 @@ class Conductor:
         when = f"before {deciding} did" if deciding in self._started else f"before {deciding} began"
         return f"{how_it_ended(ended, self._plan)}, {when}"
 
-    def _fail(self, unit: str, reason: str) -> Iterator[Action]:
+    def _fail(self, unit: str, reason: str, cause: Cause) -> Iterator[Action]:
         if self._will_not_go_on:
             return
-        self.fault = Fault(unit=unit, reason=reason)
+        self.fault = Fault(unit=unit, reason=reason, cause=cause)
         yield self.fault
         yield from self._dismiss()
 
@@ -172,7 +174,7 @@ class Conductor:
             if is_awaited and now >= since + limit and self._holds_up_others(name):
                 last = self._unready.get(name, "it was not asked yet")
                 text = f"{name} was not ready within limits.readiness = {describe(limit)}: {last}"
-                yield from self._fail(name, text)
+                yield from self._fail(name, text, Cause.NOT_READY)
 
     def _asked_since(self, name: str, began: datetime) -> datetime:
         """Since when somebody has asked whether it is ready: not while we were away."""

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 from anubis.domain.observation import EndCause, UnitEnded
 from anubis.domain.plan import Plan
-from anubis.domain.run import Outcome, RunState
+from anubis.domain.run import Cause, Outcome, RunState
 from anubis.stages.execution.conducting import Fault
-from anubis.stages.execution.wording import describe, how_it_ended
+from anubis.stages.execution.wording import cause_of, describe, how_it_ended
 
 
 def decide(ended: UnitEnded, plan: Plan, last_lines: tuple[str, ...]) -> Outcome:
@@ -20,6 +20,7 @@ def decide(ended: UnitEnded, plan: Plan, last_lines: tuple[str, ...]) -> Outcome
     return Outcome(
         state=state,
         reason=how_it_ended(ended, plan),
+        cause=cause_of(ended),
         unit=ended.unit,
         exit_code=ended.exit_code,
         signal=ended.signal,
@@ -33,6 +34,7 @@ def faulty(fault: Fault, ended: UnitEnded | None, last_lines: tuple[str, ...]) -
     return Outcome(
         state=RunState.ERROR if is_lost else RunState.FAILED,
         reason=fault.reason,
+        cause=fault.cause,
         unit=fault.unit,
         exit_code=ended.exit_code if ended else None,
         signal=ended.signal if ended else None,
@@ -46,7 +48,7 @@ def overdue(state: RunState, limit: timedelta) -> Outcome:
         reason = f"no runtime took it up within {describe(limit)}; see `anubis doctor`"
     else:
         reason = f"still {state} after {describe(limit)}: limits.{state.value.lower()} passed"
-    return Outcome(state=RunState.ERROR, reason=reason)
+    return Outcome(state=RunState.ERROR, reason=reason, cause=Cause.OVERDUE)
 
 
 _STATES: Mapping[EndCause, RunState] = {

@@ -8,6 +8,7 @@ from datetime import timedelta
 from anubis.domain import size
 from anubis.domain.observation import EndCause, UnitEnded
 from anubis.domain.plan import Plan
+from anubis.domain.run import Cause
 
 
 def describe(duration: timedelta) -> str:
@@ -17,6 +18,15 @@ def describe(duration: timedelta) -> str:
         if seconds >= 2 * span and seconds % span == 0:
             return f"{seconds / span:g} {word}"
     return f"{seconds:g} s"
+
+
+def cause_of(ended: UnitEnded) -> Cause:
+    """The end of a unit, as the cause of the end of its run."""
+    if ended.cause is EndCause.EXITED:
+        return Cause.EXITED if ended.signal is None else Cause.SIGNALED
+    if ended.cause is EndCause.DISMISSED:  # by us, and nobody knows any more why
+        return Cause.UNKNOWN
+    return Cause(ended.cause.value)
 
 
 def how_it_ended(ended: UnitEnded, plan: Plan) -> str:

@@ -25,6 +25,7 @@ class OutcomeShape(TypedDict):
 
     state: str
     reason: str
+    cause: str
     unit: str | None
     exit_code: int | None
     signal: int | None
@@ -267,6 +268,7 @@ def _outcome(outcome: Outcome | None) -> OutcomeShape | None:
     return OutcomeShape(
         state=outcome.state.value,
         reason=outcome.reason,
+        cause=outcome.cause.value,
         unit=outcome.unit,
         exit_code=outcome.exit_code,
         signal=outcome.signal,

@@ -21,7 +21,7 @@ from anubis.domain.demand import Demand
 from anubis.domain.document import Document
 from anubis.domain.event import Event, EventKind, NewEvent
 from anubis.domain.metric import MetricKey, MetricSource, Summary
-from anubis.domain.run import Lease, Outcome, Run, RunId, RunState, WorkerId
+from anubis.domain.run import Cause, Lease, Outcome, Run, RunId, RunState, WorkerId
 from anubis.ports.history import TrendPoint
 
 _FIGURES = ("mean", "median", "minimum", "maximum", "std", "p90", "p95", "p99", "first", "last")
@@ -203,6 +203,7 @@ def _outcome(stored: str | None) -> Outcome | None:
     return Outcome(
         state=RunState(fields["state"]),
         reason=fields["reason"],
+        cause=Cause(fields.get("cause", Cause.UNKNOWN)),
         unit=fields["unit"],
         exit_code=fields["exit_code"],
         signal=fields["signal"],
@@ -214,6 +215,7 @@ def _outcome_text(outcome: Outcome) -> str:
     fields = {
         "state": outcome.state.value,
         "reason": outcome.reason,
+        "cause": outcome.cause.value,
         "unit": outcome.unit,
         "exit_code": outcome.exit_code,
         "signal": outcome.signal,

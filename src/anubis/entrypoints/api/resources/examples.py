@@ -52,6 +52,7 @@ RUN: Final = shapes.RunShape(
     outcome=shapes.OutcomeShape(
         state="SUCCEEDED",
         reason="the program ended with exit code 0",
+        cause="exited",
         unit="benchmark",
         exit_code=0,
         signal=None,

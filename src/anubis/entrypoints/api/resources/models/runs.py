@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from pydantic import Field, StringConstraints
 
 from anubis.domain.demand import HIGHEST_PRIORITY, LOWEST_PRIORITY
-from anubis.domain.run import RunState
+from anubis.domain.run import Cause, RunState
 from anubis.entrypoints.api.resources.models.events import Event
 from anubis.entrypoints.api.resources.models.kinds import (
     Answer,
@@ -38,6 +38,8 @@ class Outcome(Answer):
     """One of the terminal states."""
     reason: str
     """One sentence: what happened and, where we know it, what to do."""
+    cause: Cause
+    """The same, for programs."""
     unit: str | None
     """The program that decided."""
     exit_code: int | None
