@@ -11,6 +11,7 @@ from tests import docker_images
 from tests.docker_engines import left, opened
 
 from anubis.adapters.engine.docker.engine import DockerEngine
+from anubis.adapters.engine.process import removing
 from anubis.domain import blanks, errors
 from anubis.domain.dataset import Progress
 from anubis.domain.observation import EmittedChunk, EndCause, ResourceReading, Stream, UnitEnded
@@ -222,6 +223,8 @@ async def test_a_daemon_that_does_not_answer_is_named(tmp_path: Path) -> None:
     async with DockerEngine(tmp_path / "docker", address, pull="never", revive=None) as engine:
         with pytest.raises(errors.EngineUnavailable, match=r"none\.sock.*ANUBIS_DOCKER_HOST"):
             await engine.start(a_new_run(), shell("any", "true"))
+        for place in (tmp_path / "docker").iterdir():  # in memory too
+            removing.delete(place)
 
 
 async def test_two_homes_do_not_touch_each_others_things(
