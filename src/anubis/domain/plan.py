@@ -157,6 +157,9 @@ class Plan:
     files: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Name to content of small files that units need, below ``blanks.FILES``."""
     needs_keys: bool = False  #: whether units talk over ssh: ``keys/`` below ``blanks.FILES``
+    protected: tuple[str, ...] = ()
+    """Paths of this machine that no unit may change, known once the run has its place: datasets,
+    which other runs read too."""
 
     def __post_init__(self) -> None:
         names = {unit.name for unit in self.units}
@@ -262,6 +265,7 @@ def from_json(text: str) -> Plan:
     data["limits"] = _limits(data["limits"])
     data["metrics"] = tuple(MetricDefinition(**metric) for metric in data.get("metrics", ()))
     data["fetches"] = tuple(Fetch(**fetch) for fetch in data.get("fetches", ()))
+    data["protected"] = tuple(data.get("protected", ()))
     return Plan(**data)
 
 

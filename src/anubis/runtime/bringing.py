@@ -13,6 +13,7 @@ again after a crash does nothing twice, and changes nothing under units that run
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -119,12 +120,13 @@ class Bringer:
         if not is_needed(plan):
             return plan
         place = self._root / run_id
-        meanings = {SCRIPTS: str(place / SCRIPTS), FILES: str(place / FILES)}
-        for number in range(len(plan.fetches)):
-            link = place / DATA / str(number)
-            if link.is_symlink():
-                meanings[f"{DATA} {number}"] = str(link.readlink())
-        return plans.filled(plan, meanings)
+        links = [place / DATA / str(number) for number in range(len(plan.fetches))]
+        datasets = {
+            f"{DATA} {link.name}": str(link.readlink()) for link in links if link.is_symlink()
+        }
+        folders = {SCRIPTS: str(place / SCRIPTS), FILES: str(place / FILES)}
+        filled = plans.filled(plan, folders | datasets)
+        return dataclasses.replace(filled, protected=tuple(dict.fromkeys(datasets.values())))
 
     async def remove(self, run_id: RunId) -> None:
         """See ``Bringing``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import random
@@ -259,3 +260,27 @@ async def test_peak_memory_is_that_of_the_largest_process(engine: ProcessEngine)
     seen = await run(engine, python("x = b'1' * 100_000_000"))
     assert 100_000_000 < end(seen).peak_memory_bytes < 200_000_000
     assert isinstance(seen[0], UnitStarted)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may change what is read-only")
+async def test_not_even_root_changes_data_that_other_runs_read(
+    engine: ProcessEngine, tmp_path: Path
+) -> None:
+    """A file and a folder of the cache; the rest of the machine is as it was."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a").write_text("content")
+    (tmp_path / "file").write_text("content")
+    kept = [str(tmp_path / "folder"), str(tmp_path / "file")]
+    text = (
+        f"cd {tmp_path}; cat file folder/a; for f in file folder/a folder/b; do echo z > $f; done"
+    )
+    plan = dataclasses.replace(
+        a_plan("sh", "-c", f"{text}; rm -f folder/a; echo mine > own"), protected=tuple(kept)
+    )
+    seen = await run(engine, plan)
+    assert output(seen) == b"contentcontent"
+    assert output(seen, Stream.STDERR).count(b"Read-only file system") == 4
+    assert (tmp_path / "file").read_text() == (tmp_path / "folder" / "a").read_text() == "content"
+    assert [path.name for path in (tmp_path / "folder").iterdir()] == ["a"]
+    assert (tmp_path / "own").read_text() == "mine\n"
+    assert str(tmp_path / "folder") not in Path("/proc/mounts").read_text()

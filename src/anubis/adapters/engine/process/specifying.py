@@ -38,6 +38,7 @@ def write_spec(
         "running_seconds": longest(plan, name).total_seconds(),
         "grace": plan.limits.grace.total_seconds(),
         "output_bytes": plan.limits.output_bytes,
+        "protected": list(plan.protected),
     }
     files.write_durably(live, files.SPEC, json.dumps(spec).encode(), sync=False)
 

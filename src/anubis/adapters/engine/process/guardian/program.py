@@ -30,6 +30,7 @@ class Spec:
         "grace",
         "niceness",
         "output_bytes",
+        "protected",
         "run_id",
         "running_seconds",
         "unit",
@@ -45,6 +46,7 @@ class Spec:
     running_seconds: float
     grace: float
     output_bytes: int
+    protected: list[str]  #: what the program may read and not change, whoever it is
 
     @classmethod
     def read(cls, directory: str) -> Spec:

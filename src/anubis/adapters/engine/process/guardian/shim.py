@@ -9,6 +9,7 @@ deadline wakes it.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -94,6 +95,9 @@ class Shim:
     def _execute(self) -> None:
         if self._spec.directory == f"{self._directory}/{files.WORK}":
             os.makedirs(self._spec.directory, exist_ok=True)
+        if self._spec.protected and os.geteuid() == 0:  # modes of files keep out all others
+            with contextlib.suppress(OSError):  # in a container without the right to mount
+                linux.protect(self._spec.protected)
         try:
             self._main = program.spawn(self._spec, self._directory)
         except program.NotStarted as error:
