@@ -84,6 +84,8 @@ class Mount:
     source: str  #: a path, or a blank that stands for one
     target: str  #: an absolute path
     read_only: bool = True
+    """If not, the unit may change what it sees. Whether the machine then sees the change is for the
+    engine: nobody relies on it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

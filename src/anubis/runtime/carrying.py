@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from anubis.domain import plan as plans
-from anubis.domain.errors import AnubisError, NotPossible, StartFailed
-from anubis.domain.event import EventKind, NewEvent
+from anubis.domain.errors import AnubisError, EngineUnavailable, NotPossible, StartFailed
+from anubis.domain.event import Event, EventKind, NewEvent
 from anubis.domain.observation import EndCause, Observation, UnitEnded, UnitStarted
 from anubis.domain.plan import Plan
 from anubis.domain.run import BEFORE_START, Cause, Outcome, Run, RunState, WorkerId
@@ -72,6 +72,13 @@ class Carrier:
 
     async def carry(self) -> None:
         """Bring the run to its end. Raises LeaseLost when another worker took it over."""
+        try:
+            await self._carry()
+        except EngineUnavailable as error:  # it is tried again; who looks meanwhile shall know why
+            await self._note_trouble(str(error))
+            raise
+
+    async def _carry(self) -> None:
         plan = await self._load()
         if self.run.state in BEFORE_START:
             if self.run.cancel_requested_at is not None:
@@ -135,7 +142,16 @@ class Carrier:
     async def expire(self) -> None:
         """End a run whose state lasted too long."""
         limit = self.run.deadline - self.run.state_since
-        await self._abort(outcomes.overdue(self.run.state, limit))
+        trouble = _last_trouble(await self._shop.store.events(self.run.id))
+        await self._abort(outcomes.overdue(self.run.state, limit, trouble))
+
+    async def _note_trouble(self, text: str) -> None:
+        """Tell what keeps the run from going on, once."""
+        if _last_trouble(await self._shop.store.events(self.run.id)) != text:
+            now = self._shop.clock.now()
+            data = {_TROUBLE: text}
+            note = NewEvent(at=now, kind=EventKind.WARNING, message=text, data=data)
+            await self._apply(Step(run_id=self.run.id, notes=[note]))
 
     async def _stop(self, cause: EndCause) -> None:
         if self._conducting is not None:
@@ -353,6 +369,19 @@ class _Pulse:
             return False
         self.at = now
         return True
+
+
+_TROUBLE = "trouble"
+
+
+def _last_trouble(events: Sequence[Event]) -> str:
+    """What kept the run from going on, since it entered its state; empty if nothing did."""
+    for event in reversed(events):
+        if event.kind is EventKind.STATE:
+            return ""
+        if isinstance(text := event.data.get(_TROUBLE), str):
+            return text
+    return ""
 
 
 _MESSAGES = {

@@ -86,20 +86,25 @@ async def test_shared_memory_is_small_unless_the_descriptor_wants_more(
     assert output(await run(engine, plan)).split()[1] == b"65536"
 
 
-async def test_a_mount_can_be_read_but_not_written_unless_the_plan_says_so(
+async def test_what_is_lent_cannot_be_changed_and_what_is_given_is_a_copy(
     engine: DockerEngine, image: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "given").mkdir()
+    """Root in a container must leave nothing on the machine that its owner cannot remove."""
+    (tmp_path / "given").mkdir(mode=0o700)
     (tmp_path / "given" / "file").write_text("hello\n")
+    (tmp_path / "given" / "tool").touch(mode=0o777)
     mounts = (
-        Mount(source=str(tmp_path / "given"), target="/given"),
-        Mount(source=str(tmp_path / "given"), target="/taken", read_only=False),
+        Mount(source=str(tmp_path / "given"), target="/lent"),
+        Mount(source=str(tmp_path / "given"), target="/bai/own", read_only=False),
     )
-    text = "cat /given/file; touch /given/new || touch /taken/made"
+    text = (
+        "cat /lent/file; touch /lent/new; mkdir /bai/own/made && cat /bai/own/file; ls -l /bai/own"
+    )
     seen = await run(engine, shell(image, text, mounts=mounts))
-    assert output(seen) == b"hello\n"
+    assert output(seen).startswith(b"hello\nhello\n")
+    assert b"-rwx" in output(seen)
     assert b"Read-only" in output(seen, Stream.STDERR)
-    assert sorted(path.name for path in (tmp_path / "given").iterdir()) == ["file", "made"]
+    assert sorted(path.name for path in (tmp_path / "given").iterdir()) == ["file", "tool"]
 
 
 async def test_what_is_to_be_mounted_must_be_there(

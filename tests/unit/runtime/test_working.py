@@ -312,10 +312,14 @@ async def test_an_engine_that_stays_away_does_not_keep_a_run_starting_for_ever()
     run_id = await shop.submit(limits=Limits(starting=timedelta(minutes=5)))
     async with shop.worker(lease=QUICK):
         await shop.reach(run_id, RunState.STARTING)
+        await asyncio.sleep(0.3)  # it is tried several times, and told once
         shop.clock.shift = timedelta(minutes=6)
         run = await shop.reach(run_id, RunState.ERROR)
     assert run.outcome is not None
     assert "limits.starting" in run.outcome.reason
+    assert "the fake engine was told to be unavailable" in run.outcome.reason
+    messages = [event.message for event in await shop.store.events(run_id)]
+    assert messages.count("the fake engine was told to be unavailable") == 1
 
 
 async def test_a_clock_that_is_set_back_does_not_delay_a_cancel() -> None:

@@ -42,12 +42,13 @@ def faulty(fault: Fault, ended: UnitEnded | None, last_lines: tuple[str, ...]) -
     )
 
 
-def overdue(state: RunState, limit: timedelta) -> Outcome:
-    """The outcome of a run whose state lasted too long, seen from outside the program."""
+def overdue(state: RunState, limit: timedelta, trouble: str = "") -> Outcome:
+    """The outcome of a run whose state lasted too long, and what kept it from going on."""
     if state is RunState.SUBMITTED:
         reason = f"no runtime took it up within {describe(limit)}; see `anubis doctor`"
     else:
         reason = f"still {state} after {describe(limit)}: limits.{state.value.lower()} passed"
+    reason += f"; {trouble}" if trouble else ""
     return Outcome(state=RunState.ERROR, reason=reason, cause=Cause.OVERDUE)
 
 

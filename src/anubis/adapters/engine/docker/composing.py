@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 from pathlib import Path
 
+from anubis.adapters.engine.docker import copying
 from anubis.adapters.engine.docker.shapes import (
     ContainerShape,
     HostShape,
@@ -150,8 +151,8 @@ def _host(setting: Setting, plan: Plan, unit: Unit) -> HostShape:
     names, source = setting.names, setting.fifo
     emit: MountShape = {"Type": "bind", "Source": source, "Target": EMIT_PATH, "ReadOnly": False}
     mounts: list[MountShape] = [
-        {"Type": "bind", "Source": m.source, "Target": m.target, "ReadOnly": m.read_only}
-        for m in unit.mounts
+        {"Type": "bind", "Source": m.source, "Target": m.target, "ReadOnly": True}
+        for m in copying.lent(unit)
     ]
     host: HostShape = {
         "Init": setting.manners.has_init,

@@ -25,6 +25,9 @@ CALL_SECONDS = 60.0
 PULL_SILENCE_SECONDS = 300.0
 """How long a pull may bring no news: unpacking a large layer is silent for minutes."""
 
+COPY_SECONDS = 600.0
+"""The largest archive of code is a quarter of a gigabyte."""
+
 NAMED_SECONDS, PAUSE_SECONDS = 10.0, 0.05
 """The daemon gives a name away a moment before the container with it can be seen."""
 
@@ -162,6 +165,11 @@ class Daemon:
                 raise
             return await self._in_the_making(name)
         return str(made.id)
+
+    async def copy_in(self, container: str, content: bytes) -> None:
+        """Unpack an archive at the root of a container that was not started yet."""
+        async with self._calling(COPY_SECONDS) as client:
+            await client.containers.container(container).put_archive("/", content)
 
     async def _in_the_making(self, name: str) -> str:
         """A container whose name is given, and which may not be there yet, or go at this moment."""

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from anubis.adapters.engine import probing
-from anubis.adapters.engine.docker import composing, guarding, images, leaving
+from anubis.adapters.engine.docker import composing, copying, guarding, images, leaving
 from anubis.adapters.engine.docker.capabilities import DOCKER
 from anubis.adapters.engine.docker.composing import Manners, Names
 from anubis.adapters.engine.docker.daemon import Daemon, Refused
@@ -146,18 +146,23 @@ class DockerEngine:
         }
 
     async def _created(self, names: Names, plan: Plan, unit: Unit) -> str:
-        """The id of a unit's container; made without an init where the daemon has none."""
+        """The id of a unit's container, with all that it gets a copy of; made without an init where
+        the daemon has none.
+        """
         fifo = guarding.emit_fifo(self._places.unit(names.run_id, unit.name))
         manners = await self._manners()
         setting = composing.Setting(names=names, manners=manners, fifo=fifo)
         try:
             shape = composing.container(setting, plan, unit)
-            return await self._daemon.create(names.container(unit.name), shape)
+            made = await self._daemon.create(names.container(unit.name), shape)
         except Refused as error:
             if not manners.has_init or NO_INIT not in str(error):
                 raise
-        self._known_manners = dataclasses.replace(manners, has_init=False)
-        return await self._created(names, plan, unit)
+            self._known_manners = dataclasses.replace(manners, has_init=False)
+            return await self._created(names, plan, unit)
+        if mounts := copying.given(unit):
+            await self._daemon.copy_in(made, await asyncio.to_thread(copying.packed, mounts))
+        return made
 
     async def _manners(self) -> Manners:
         if self._known_manners is None:
