@@ -223,6 +223,15 @@ def test_what_is_not_there_is_said(
         packing.pack(path)
 
 
+def test_no_path_is_not_the_folder_that_one_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "private").write_text("x")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="expected the path of a file or folder"):
+        packing.pack("")
+
+
 def test_all_files_of_a_machine_are_not_code() -> None:
     with pytest.raises(UserError, match="root of all files"):
         packing.pack("/")

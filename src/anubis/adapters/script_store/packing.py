@@ -90,6 +90,8 @@ def pack(path: str) -> Archive:
     Raises UserError for what is not there, cannot be read, is too much, or is no file, folder or
     link that stays within the folder.
     """
+    if not path:  # a shell's unset variable; the folder that somebody happens to be in is not meant
+        raise UserError("code: found '', expected the path of a file or folder")
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(tempfile.TemporaryFile(prefix="anubis-script-"))
         work = _Packing(path, file)
