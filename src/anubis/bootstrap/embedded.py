@@ -33,15 +33,18 @@ async def application(settings: Settings) -> AsyncIterator[LocalApplication]:
     make_home(settings)
     async with stores.opened(settings) as kept:
         bus = PipeSender(settings.wake)
+        patience, clock = launching.Patience(settings.runtime_log), SystemClock()
 
         async def wake_runtime() -> None:
             bus.wake()
-            launching.ensure(
+            was_started = launching.ensure(
                 RUNTIME,
                 runtime_environment(settings),
                 lock=RuntimeLock(settings.runtime_lock),
                 log=settings.runtime_log,
             )
+            if was_started:
+                patience.note_start(clock.monotonic())
 
         yield over(kept, settings, wake_runtime)
 

@@ -7,6 +7,7 @@ the process it starts: however many commands find no runtime at the same moment,
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,20 +20,63 @@ LOCK_DESCRIPTOR = 3
 """How a runtime is told that it was started with the lock, and where it finds it."""
 
 
+QUICK_END = 5.0
+"""Seconds. A runtime that is gone so soon after its start did not leave for want of work."""
+
+MOST_QUICK_ENDS = 4
+"""So many in a row, and the next would end so too."""
+
+_LAST_WORDS = 4096
+
+
+class Patience:
+    """Whoever waits for a run starts the runtime again when it was killed, but not for ever one
+    that cannot live.
+    """
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._started_at = -math.inf
+        self._quick_ends = 0
+
+    def note_start(self, now: float) -> None:
+        """A runtime was started. Raises EngineUnavailable if those before it kept dying at once."""
+        is_quick = now - self._started_at < QUICK_END
+        self._quick_ends = self._quick_ends + 1 if is_quick else 0
+        self._started_at = now
+        if self._quick_ends >= MOST_QUICK_ENDS:
+            raise EngineUnavailable(
+                "the background runtime ends right after its start, so nothing is carried out; "
+                f"what was submitted waits. {self._log} ends with: {_last_line(self._log)}"
+            )
+
+
+def _last_line(log: Path) -> str:
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _LAST_WORDS))
+            lines = file.read().decode(errors="replace").split("\n")
+    except OSError:
+        return "(it cannot be read)"
+    return next((line.strip() for line in reversed(lines) if line.strip()), "(nothing)")
+
+
 def ensure(
     command: Sequence[str], environment: Mapping[str, str], *, lock: RuntimeLock, log: Path
-) -> None:
+) -> bool:
     """Start the runtime as a process of its own, which outlives us and our terminal.
 
-    Does nothing if one lives. Raises EngineUnavailable if it cannot be started.
+    Does nothing if one lives; whether one was started. Raises EngineUnavailable if it cannot be.
     """
     try:
-        if lock.acquire():
-            _start([*command, LOCK_OPTION, str(LOCK_DESCRIPTOR)], environment, lock, log)
+        if not lock.acquire():
+            return False
+        _start([*command, LOCK_OPTION, str(LOCK_DESCRIPTOR)], environment, lock, log)
     except OSError as error:
         raise EngineUnavailable(f"the background runtime cannot be started: {error}") from error
     finally:
         lock.release()
+    return True
 
 
 def _start(
