@@ -137,8 +137,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="anubis-bench-") as name:
         folder = Path(name)
         folder.chmod(0o755)  # nginx, started by root, reads as somebody else
-        asyncio.run(_warm(folder, "small", 10**6))
-        asyncio.run(_warm(folder, "sparse", options.warm_gigabytes * GIB))
+        # In a folder that goes at once: twenty gigabytes of it fill the machine's memory, and
+        # whoever needs memory next would have to free it first.
+        with tempfile.TemporaryDirectory(dir=folder) as warm:
+            asyncio.run(_warm(Path(warm), "small", 10**6))
+            asyncio.run(_warm(Path(warm), "sparse", options.warm_gigabytes * GIB))
         root, work = folder / "root", folder / "work"
         root.mkdir()
         work.mkdir()
