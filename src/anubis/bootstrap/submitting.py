@@ -15,7 +15,7 @@ from anubis.domain.descriptor import (
     benchmark_name,
 )
 from anubis.domain.document import Document
-from anubis.domain.errors import UserError
+from anubis.domain.errors import DatasetInvalid, UserError
 from anubis.domain.plan import SOLE, Plan
 from anubis.ports.engine import Capabilities
 from anubis.stages.planning import planning
@@ -130,3 +130,22 @@ def must_fit(request: Request, capacities: Callable[[], Mapping[str, Capacity]])
     is_sum = request.plan.deciding != SOLE
     if lines := "\n".join(f"{line}{SUMMED if is_sum else ''}" for line in obstacles):
         raise UserError(lines)
+
+
+def must_be_fetchable(request: Request) -> None:
+    """Raise UserError for data that nobody here could fetch, naming every field: a scheme that is
+    not known, or whose library is not installed. Nothing is asked of any source yet.
+    """
+    if not request.plan.fetches:
+        return
+    # Here and not above: most runs fetch nothing.
+    from anubis.adapters.dataset_source import available
+
+    sources, lines = available.sources(), []
+    for fetch in request.plan.fetches:
+        try:
+            sources.check(fetch.uri)
+        except DatasetInvalid as error:
+            lines.append(f"{fetch.field}.src: {error}")
+    if lines:
+        raise UserError("\n".join(lines))

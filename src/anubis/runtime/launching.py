@@ -31,19 +31,21 @@ _LAST_WORDS = 4096
 
 class Patience:
     """Whoever waits for a run starts the runtime again when it was killed, but not for ever one
-    that cannot live.
+    that cannot live. That one says why in its log; who is killed has no last words.
     """
 
     def __init__(self, log: Path) -> None:
         self._log = log
         self._started_at = -math.inf
+        self._log_bytes = 0
         self._quick_ends = 0
 
     def note_start(self, now: float) -> None:
         """A runtime was started. Raises EngineUnavailable if those before it kept dying at once."""
-        is_quick = now - self._started_at < QUICK_END
+        size = self._log.stat().st_size if self._log.exists() else 0
+        is_quick = now - self._started_at < QUICK_END and size > self._log_bytes
         self._quick_ends = self._quick_ends + 1 if is_quick else 0
-        self._started_at = now
+        self._started_at, self._log_bytes = now, size
         if self._quick_ends >= MOST_QUICK_ENDS:
             raise EngineUnavailable(
                 "the background runtime ends right after its start, so nothing is carried out; "

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from anubis.adapters.dataset_source import available
 from anubis.adapters.log_store.memory import MemoryLogStore
 from anubis.adapters.run_store.memory import MemoryRunStore
 from anubis.adapters.schedule_store.memory import MemoryScheduleStore
@@ -21,6 +22,7 @@ from anubis.domain.document import Document
 from anubis.domain.errors import TooMuch, UserError
 from anubis.domain.run import BEFORE_START, Run, RunState, WorkerId
 from anubis.ports.engine import Capabilities
+from anubis.ports.run_reader import RunQuery
 from anubis.settings.model import Settings
 from anubis.testing import builders
 from anubis.testing.clock import NOON, ManualClock
@@ -189,3 +191,20 @@ def test_what_is_declared_is_believed(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path, cpus=0.5, memory=1000, gpus=9)
     found = capacity.capacities(settings)["process"]
     assert (found.cpus, found.memory_bytes, found.gpus) == (0.5, 1000, 9)
+
+
+async def test_data_that_nobody_here_could_fetch_is_refused_before_a_run_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All of it, with its place; and the extra that is missing, by its name."""
+    application = installation()
+    monkeypatch.setattr(available, "_has_obstore", lambda: False)
+    text = '[[data.sources]]\nsrc = "{}"\npath = "/data/{}"\n'
+    given = text.format("hdfs://a/b", 1) + text.format("s3://a/b", 2)
+    with pytest.raises(UserError) as caught:
+        await submit(application, given)
+    first, second = str(caught.value).split("\n")
+    assert first.startswith("a.toml:5:7: data.sources[0].src: hdfs://a/b: found the scheme 'hdfs'")
+    assert second.startswith("a.toml:8:7: data.sources[1].src: s3:// needs a library")
+    assert "anubis[s3]" in second
+    assert not await application.store.page(RunQuery(limit=1))

@@ -107,15 +107,21 @@ def _end(children: list[int]) -> None:
 def test_a_runtime_that_dies_at_once_again_and_again_is_told_with_its_last_words(
     tmp_path: Path,
 ) -> None:
-    (tmp_path / "log").write_text("one\nno such table: run\n\n")
     patience = launching.Patience(tmp_path / "log")
     for now in range(launching.MOST_QUICK_ENDS):
         patience.note_start(float(now))
+        with (tmp_path / "log").open("a") as log:
+            log.write("one\nno such table: run\n\n")
     with pytest.raises(EngineUnavailable, match=r"right after its start.*no such table: run"):
         patience.note_start(float(launching.MOST_QUICK_ENDS))
 
 
-def test_a_runtime_that_is_killed_now_and_then_is_started_for_ever(tmp_path: Path) -> None:
+@pytest.mark.parametrize("pause", [0.1, launching.QUICK_END + 1])
+def test_a_runtime_that_is_killed_is_started_for_ever(tmp_path: Path, pause: float) -> None:
+    """Whoever is killed says nothing; and what was said long ago is no sign either."""
     patience = launching.Patience(tmp_path / "log")
     for number in range(100):
-        patience.note_start(number * (launching.QUICK_END + 1))
+        patience.note_start(number * pause)
+        if pause > launching.QUICK_END:
+            with (tmp_path / "log").open("a") as log:
+                log.write("a warning\n")
