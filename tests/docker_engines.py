@@ -17,10 +17,12 @@ ADDRESS = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
 
 @contextlib.asynccontextmanager
 async def opened(
-    home: Path, *, pull: str = "never", address: str = ADDRESS
+    home: Path, *, pull: str = "never", address: str = ADDRESS, private_networks: bool = False
 ) -> AsyncIterator[DockerEngine]:
     """An engine of a home. At its end, all that the home has is deleted, and looked for."""
-    async with DockerEngine(home / "docker", address, pull=pull, revive=None) as engine:
+    async with DockerEngine(
+        home / "docker", address, pull=pull, revive=None, private_networks=private_networks
+    ) as engine:
         try:
             yield engine
         finally:

@@ -84,4 +84,10 @@ def docker_engine(settings: Settings, revive: tuple[str, ...] | None = None) -> 
     """The Docker engine of a home. Nobody is asked before it is used."""
     from anubis.adapters.engine.docker.engine import DockerEngine
 
-    return DockerEngine(settings.docker, settings.docker_host, pull=settings.pull, revive=revive)
+    return DockerEngine(
+        settings.docker,
+        settings.docker_host,
+        pull=settings.pull,
+        revive=revive,
+        private_networks=settings.private_networks,
+    )

@@ -300,4 +300,10 @@ _KEYS = (
         expected="always, missing or never",
         convert=_policy,
     ),
+    _Key(
+        variable="ANUBIS_PRIVATE_NETWORKS",
+        field="private_networks",
+        expected="true or false",
+        convert=_flag,
+    ),
 )

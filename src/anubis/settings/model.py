@@ -100,6 +100,11 @@ class Settings:
     """When images are pulled. ``ANUBIS_PULL``: ``always``, ``missing`` or ``never``; only what is
     not there by default, as ``docker run`` does it."""
 
+    private_networks: bool = False
+    """Whether in Docker a run of a single program, too, has a network of its own, in which no other
+    container reaches it. ``ANUBIS_PRIVATE_NETWORKS``; not by default, for making and removing a
+    network takes as long as starting a container. Runs of several programs always have one."""
+
     @property
     def dataset_cache(self) -> Path:
         """Where datasets are held."""

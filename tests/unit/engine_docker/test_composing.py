@@ -11,7 +11,6 @@ from anubis.domain.plan import Limits, Plan, Resources, Unit
 from anubis.domain.run import RunId
 
 NAMES = composing.Names(home="home", run_id=RunId("run"))
-SETTING = composing.Setting(names=NAMES, manners=composing.DOCKERS, fifo="/live/emit")
 
 
 def a_unit(name: str = "benchmark", **fields: object) -> Unit:
@@ -22,7 +21,13 @@ def a_unit(name: str = "benchmark", **fields: object) -> Unit:
 def composed(*units: Unit) -> ContainerShape:
     """The container of the first."""
     plan = Plan(units=units, deciding=units[0].name, limits=Limits())
-    return composing.container(SETTING, plan, composing.placed(plan, units[0].name))
+    setting = composing.Setting(
+        names=NAMES,
+        manners=composing.DOCKERS,
+        fifo="/live/emit",
+        has_network=composing.needs_network(plan),
+    )
+    return composing.container(setting, composing.placed(plan, units[0].name))
 
 
 def test_a_command_takes_the_place_of_the_images_entry_point() -> None:

@@ -283,3 +283,20 @@ async def test_a_full_disk_ends_the_run(
     assert (ended.cause, ended.message) == (EndCause.LOST, "the disk is full")
     left_running = docker_images.docker("ps", "--quiet", f"--filter=label=anubis.run={run_id}")
     assert left_running.stdout == ""
+
+
+async def test_a_single_unit_has_a_network_of_its_own_where_that_is_wanted(
+    image: str, tmp_path: Path
+) -> None:
+    """And by default it has not: making one takes longer than many a run."""
+    plan = shell(image, "ip -o -4 address show dev eth0")
+    async with opened(tmp_path / "a") as engine:
+        common = output(await run(engine, plan))
+    async with opened(tmp_path / "b", private_networks=True) as engine:
+        run_id = a_new_run()
+        await engine.start(run_id, plan)
+        own = output(await watch(engine, run_id))
+        assert run_id in docker_images.docker("network", "ls", "--format={{.Name}}").stdout
+        await engine.remove(run_id)
+        assert run_id not in docker_images.docker("network", "ls", "--format={{.Name}}").stdout
+    assert common.split()[3].split(b".")[:2] != own.split()[3].split(b".")[:2]

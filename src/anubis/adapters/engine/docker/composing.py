@@ -51,6 +51,7 @@ class Setting:
     names: Names
     manners: Manners
     fifo: str  #: what ``emit()`` writes to, on this machine
+    has_network: bool  #: whether the run has a network of its own
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,7 +113,7 @@ def obstacle(unit: Unit) -> str:
     return ""
 
 
-def container(setting: Setting, plan: Plan, unit: Unit) -> ContainerShape:
+def container(setting: Setting, unit: Unit) -> ContainerShape:
     """The container of a unit whose blanks are filled in."""
     names = setting.names
     assert unit.image is not None, "see obstacle"
@@ -120,7 +121,7 @@ def container(setting: Setting, plan: Plan, unit: Unit) -> ContainerShape:
         "Image": unit.image,
         "Env": [f"{name}={value}" for name, value in _environment(names.run_id, unit).items()],
         "Labels": names.labels(unit.name),
-        "HostConfig": _host(setting, plan, unit),
+        "HostConfig": _host(setting, unit),
     }
     if unit.command:
         # In the place of the image's entry point, as Kubernetes understands a command.
@@ -129,7 +130,7 @@ def container(setting: Setting, plan: Plan, unit: Unit) -> ContainerShape:
         shape["Cmd"] = list(unit.arguments)
     if unit.directory:
         shape["WorkingDir"] = unit.directory
-    if needs_network(plan):
+    if setting.has_network:
         shape["Hostname"] = unit.name
         shape["NetworkingConfig"] = {"EndpointsConfig": {names.network: {"Aliases": [unit.name]}}}
     return shape
@@ -147,7 +148,7 @@ def _environment(run_id: RunId, unit: Unit) -> dict[str, str]:
     }
 
 
-def _host(setting: Setting, plan: Plan, unit: Unit) -> HostShape:
+def _host(setting: Setting, unit: Unit) -> HostShape:
     names, source = setting.names, setting.fifo
     emit: MountShape = {"Type": "bind", "Source": source, "Target": EMIT_PATH, "ReadOnly": False}
     mounts: list[MountShape] = [
@@ -159,7 +160,7 @@ def _host(setting: Setting, plan: Plan, unit: Unit) -> HostShape:
         "LogConfig": setting.manners.log,
         "Mounts": [*mounts, emit],
         "Privileged": unit.resources.privileged,
-        "NetworkMode": names.network if needs_network(plan) else "default",
+        "NetworkMode": names.network if setting.has_network else "default",
     }
     if unit.cpu_affinity:
         host["CpusetCpus"] = ",".join(map(str, unit.cpu_affinity))

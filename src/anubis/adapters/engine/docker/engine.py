@@ -61,12 +61,19 @@ class DockerEngine:
     """Runs as containers. Enter it, or call ``close``: runs go on without it either way."""
 
     def __init__(
-        self, directory: Path, address: str, *, pull: str, revive: tuple[str, ...] | None
+        self,
+        directory: Path,
+        address: str,
+        *,
+        pull: str,
+        revive: tuple[str, ...] | None,
+        private_networks: bool = False,
     ) -> None:
         self._directory = directory.resolve()
         self._home = composing.home_id(directory.parent)
         self._daemon = Daemon(address)
         self._pull = pull
+        self._private_networks = private_networks  #: also for runs of a single unit
         self._holding = Holding(self._directory)
         self._link = ZygoteLink(self._directory, revive, self._holding.note_end)
         self._places = directories.Directories(self._directory)
@@ -129,7 +136,7 @@ class DockerEngine:
         if obstacle := composing.obstacle(unit):
             return obstacle
         names = Names(home=self._home, run_id=run_id)
-        if composing.needs_network(plan):
+        if self._has_network(plan):
             async with self._making:
                 await self._daemon.make_network(names.network, composing.network(names))
         try:
@@ -151,9 +158,11 @@ class DockerEngine:
         """
         fifo = guarding.emit_fifo(self._places.unit(names.run_id, unit.name))
         manners = await self._manners()
-        setting = composing.Setting(names=names, manners=manners, fifo=fifo)
+        setting = composing.Setting(
+            names=names, manners=manners, fifo=fifo, has_network=self._has_network(plan)
+        )
         try:
-            shape = composing.container(setting, plan, unit)
+            shape = composing.container(setting, unit)
             made = await self._daemon.create(names.container(unit.name), shape)
         except Refused as error:
             if not manners.has_init or NO_INIT not in str(error):
@@ -163,6 +172,9 @@ class DockerEngine:
         if mounts := copying.given(unit):
             await self._daemon.copy_in(made, await asyncio.to_thread(copying.packed, mounts))
         return made
+
+    def _has_network(self, plan: Plan) -> bool:
+        return self._private_networks or composing.needs_network(plan)
 
     async def _manners(self) -> Manners:
         if self._known_manners is None:
