@@ -28,6 +28,7 @@ class Capacity:
     cpus: float
     memory_bytes: int
     gpus: int
+    numbers_gpus: bool = True  #: whether we say which GPUs a run gets; else the engine does
     machine: str = ""
     """Engines with the same text here share one machine, and all that it has. Empty: of its own."""
 

@@ -24,7 +24,21 @@ class EndCause(enum.StrEnum):
     OUT_OF_MEMORY = "out_of_memory"  #: the kernel killed it; only engines with limits can tell
     DISMISSED = "dismissed"  #: we stopped it because the run had no more use for it
     NOT_STARTED = "not_started"  #: the program could not be executed; ``message`` says why
+    NO_CAPACITY = "no_capacity"  #: no machine had room for it within ``limits.capacity``
+    IMAGE_UNAVAILABLE = "image_unavailable"  #: its image cannot be had where it should run
+    DATA_INVALID = "data_invalid"  #: what it reads is not there, or is not what its checksum says
+    NOT_BROUGHT = "not_brought"  #: what it needs could not be brought, for another reason
+    EVICTED = "evicted"  #: the engine put it off its machine; ``message`` says why
     LOST = "lost"  #: the engine lost sight of it; its exit is unknown
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class UnitWaiting:
+    """The unit does not run yet, and why. Told before ``UnitStarted``, whenever that changes."""
+
+    unit: str
+    at: datetime
+    message: str  #: half a sentence: "no node has room: 0/3 nodes are available: ..."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,13 +102,13 @@ class UnitEnded:
     cause: EndCause
     exit_code: int | None = None
     signal: int | None = None
-    message: str = ""  #: for NOT_STARTED and LOST: what happened, for people
+    message: str = ""  #: for all that went wrong around the program: what happened, for people
     left_behind: int = 0  #: processes the program left running, which we stopped
     cpu_seconds: float = 0.0  #: of the whole tree
     peak_memory_bytes: int = 0  #: of the largest single process
 
 
-Observation = UnitStarted | OutputChunk | EmittedChunk | ResourceReading | UnitEnded
+Observation = UnitWaiting | UnitStarted | OutputChunk | EmittedChunk | ResourceReading | UnitEnded
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -32,6 +32,13 @@ class Limits:
     queued: timedelta = timedelta(days=7)
     """A week: a nightly benchmark that waited through seven nights will not be missed."""
 
+    capacity: timedelta = timedelta(hours=1)
+    """How long a unit may wait until a machine of a cluster has room for it. An autoscaler takes
+    minutes; who waits an hour waits for a machine that does not come."""
+
+    pulling: timedelta = timedelta(minutes=30)
+    """How long a machine of a cluster may take to bring an image."""
+
     starting: timedelta = timedelta(hours=1)
     """Long enough for a large image on a slow registry."""
 
@@ -102,6 +109,32 @@ class Resources:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Toleration:
+    """A taint of machines that a unit does not mind. As Kubernetes has them."""
+
+    key: str = ""  #: empty: whatever it is called
+    operator: str = "Equal"  #: or ``Exists``
+    value: str = ""
+    effect: str = ""  #: empty: every effect
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Placement:
+    """Where among many machines a unit may run, and as whom. For engines that have many."""
+
+    instance_type: str = ""  #: empty: any
+    zone: str = ""  #: empty: any
+    exclusive: bool = False  #: no other benchmark on the same machine
+    node_selector: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    tolerations: tuple[Toleration, ...] = ()
+    annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    service_account: str = ""  #: empty: as the installation says
+    pull_secrets: tuple[str, ...] = ()
+    priority_class: str = ""
+    runtime_class: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Unit:
     """One program of a run. Texts may hold blanks (see ``blanks``)."""
 
@@ -127,6 +160,7 @@ class Unit:
     """Whether it must live until the deciding unit has ended, and is then stopped. If it ends
     before, whatever its exit code, the run has failed. Of other units that do not decide, only a
     failure counts; when the deciding unit has ended, they get ``limits.grace`` to end too."""
+    placement: Placement = dataclasses.field(default_factory=Placement)
     tags_ranks: bool = False  #: whether its lines begin with ``[1,3]<stdout>:``, as of rank 3
 
 
@@ -159,6 +193,9 @@ class Plan:
     files: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Name to content of small files that units need, below ``blanks.FILES``."""
     needs_keys: bool = False  #: whether units talk over ssh: ``keys/`` below ``blanks.FILES``
+    labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Of the descriptor, for engines whose things bear labels."""
+    submitter: str = ""  #: likewise
     protected: tuple[str, ...] = ()
     """Paths of this machine that no unit may change, known once the run has its place: datasets,
     which other runs read too."""
@@ -254,7 +291,18 @@ def _usual(kind: type[Any]) -> dict[str, object]:
 
 _USUAL: Final[Mapping[type, dict[str, object]]] = {
     kind: _usual(kind)
-    for kind in (Limits, Probe, Mount, Resources, Unit, Fetch, Plan, MetricDefinition)
+    for kind in (
+        Limits,
+        Probe,
+        Mount,
+        Resources,
+        Toleration,
+        Placement,
+        Unit,
+        Fetch,
+        Plan,
+        MetricDefinition,
+    )
 }
 _COUNTS = ("output_bytes", "concurrency")  # of the limits, those that are no durations
 _SPANS = ("initial_delay", "period", "timeout")  # of a probe, those that are durations
@@ -288,7 +336,15 @@ def _unit(data: dict[str, Any]) -> Unit:
     for name in ("readiness", "liveness"):
         if data.get(name):
             data[name] = _probe(data[name])
+    if "placement" in data:
+        data["placement"] = _placement(data["placement"])
     return Unit(**data)
+
+
+def _placement(data: dict[str, Any]) -> Placement:
+    data["tolerations"] = tuple(Toleration(**one) for one in data.get("tolerations", ()))
+    data["pull_secrets"] = tuple(data.get("pull_secrets", ()))
+    return Placement(**data)
 
 
 def _resources(data: dict[str, Any]) -> Resources:

@@ -85,6 +85,8 @@ class Cause(enum.StrEnum):
     DATA_INVALID = "data_invalid"  #: data is not there, or is not what its checksum says
     IMAGE_UNAVAILABLE = "image_unavailable"  #: an image cannot be had
     NOT_BROUGHT = "not_brought"  #: data or code could not be brought, for another reason
+    NO_CAPACITY = "no_capacity"  #: no machine had room within ``limits.capacity``
+    EVICTED = "evicted"  #: the engine put a unit off its machine
     OVERDUE = "overdue"  #: another state than RUNNING lasted too long
     LOST = "lost"  #: the engine lost sight of a unit
     UNKNOWN = "unknown"  #: we could not carry on; or it ended before causes were kept

@@ -30,6 +30,12 @@ class Capabilities:
     isolates: bool = False
     """Whether each unit has files, a host name and ports of its own. If not, all of them share
     those of the machine."""
+    brings: bool = False
+    """Whether it brings code, data and files itself to where its units run. If not, they are
+    brought to this machine before a unit is started, and the blanks for them filled in."""
+    has_machines: bool = False
+    """Whether it chooses among many machines: units have a placement, and room is its own
+    affair."""
 
 
 class Engine(Protocol):

@@ -30,9 +30,9 @@ def decide(ended: UnitEnded, plan: Plan, last_lines: tuple[str, ...]) -> Outcome
 
 def faulty(fault: Fault, ended: UnitEnded | None, last_lines: tuple[str, ...]) -> Outcome:
     """The outcome of a run that another than its deciding unit brought down."""
-    is_lost = ended is not None and ended.cause is EndCause.LOST
+    is_ours = ended is not None and ended.cause in _NOBODYS_FAULT
     return Outcome(
-        state=RunState.ERROR if is_lost else RunState.FAILED,
+        state=RunState.ERROR if is_ours else RunState.FAILED,
         reason=fault.reason,
         cause=fault.cause,
         unit=fault.unit,
@@ -52,6 +52,17 @@ def overdue(state: RunState, limit: timedelta, trouble: str = "") -> Outcome:
     return Outcome(state=RunState.ERROR, reason=reason, cause=Cause.OVERDUE)
 
 
+_NOBODYS_FAULT = frozenset(
+    {
+        EndCause.NO_CAPACITY,
+        EndCause.IMAGE_UNAVAILABLE,
+        EndCause.NOT_BROUGHT,
+        EndCause.EVICTED,
+        EndCause.LOST,
+    }
+)
+"""Ends that say nothing of the benchmark."""
+
 _STATES: Mapping[EndCause, RunState] = {
     EndCause.EXITED: RunState.FAILED,  # unless the deciding unit did so with code 0
     EndCause.CANCELED: RunState.CANCELED,
@@ -60,5 +71,10 @@ _STATES: Mapping[EndCause, RunState] = {
     EndCause.OUTPUT_LIMIT: RunState.FAILED,
     EndCause.OUT_OF_MEMORY: RunState.FAILED,
     EndCause.NOT_STARTED: RunState.FAILED,
+    EndCause.NO_CAPACITY: RunState.ERROR,
+    EndCause.IMAGE_UNAVAILABLE: RunState.ERROR,
+    EndCause.DATA_INVALID: RunState.FAILED,  # what the descriptor says is not so
+    EndCause.NOT_BROUGHT: RunState.ERROR,
+    EndCause.EVICTED: RunState.ERROR,
     EndCause.LOST: RunState.ERROR,
 }

@@ -48,6 +48,15 @@ def how_it_ended(ended: UnitEnded, plan: Plan) -> str:
             return f"{ended.unit} ran out of memory{_memory(plan, ended.unit)} and was killed"
         case EndCause.NOT_STARTED:
             return f"{ended.unit} could not be started: {ended.message}"
+        case EndCause.NO_CAPACITY:
+            limit = describe(plan.limits.capacity)
+            return f"{ended.unit} found no room within limits.capacity = {limit}: {ended.message}"
+        case EndCause.IMAGE_UNAVAILABLE:
+            return f"{ended.unit} has no image: {ended.message}"
+        case EndCause.DATA_INVALID | EndCause.NOT_BROUGHT:
+            return f"{ended.unit} cannot have what it needs: {ended.message}"
+        case EndCause.EVICTED:
+            return f"{ended.unit} was put off its machine: {ended.message}"
         case EndCause.LOST:
             return f"{ended.unit} was lost: {ended.message}"
 

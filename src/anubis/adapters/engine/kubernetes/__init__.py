@@ -1,0 +1,1 @@
+"""Run units as pods of a Kubernetes cluster."""
