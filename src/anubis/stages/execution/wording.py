@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Mapping
 from datetime import timedelta
 
 from anubis.domain import size
@@ -31,34 +32,39 @@ def cause_of(ended: UnitEnded) -> Cause:
 
 def how_it_ended(ended: UnitEnded, plan: Plan) -> str:
     """What became of a unit, in half a sentence that begins with its name."""
+    words = _WORDS.get(ended.cause)
+    return f"{ended.unit} {_described(ended, plan) if words is None else words + ended.message}"
+
+
+_WORDS: Mapping[EndCause, str] = {
+    EndCause.CANCELED: "was stopped on request",
+    EndCause.DISMISSED: "was stopped because it was no longer needed",
+    EndCause.NOT_STARTED: "could not be started: ",
+    EndCause.IMAGE_UNAVAILABLE: "has no image: ",
+    EndCause.DATA_INVALID: "cannot have what it needs: ",
+    EndCause.NOT_BROUGHT: "cannot have what it needs: ",
+    EndCause.EVICTED: "was put off its machine: ",
+    EndCause.LOST: "was lost: ",
+}
+"""Followed by what the engine said, if it said anything."""
+
+
+def _described(ended: UnitEnded, plan: Plan) -> str:
+    """The ends that need the plan or numbers to be told."""
     match ended.cause:
-        case EndCause.EXITED:
-            return f"{ended.unit} {_exit(ended)}"
-        case EndCause.CANCELED:
-            return f"{ended.unit} was stopped on request"
-        case EndCause.DISMISSED:
-            return f"{ended.unit} was stopped because it was no longer needed"
         case EndCause.TIMED_OUT:
             limit = describe(plan.limits.running)
-            return f"{ended.unit} ran longer than limits.running = {limit} and was stopped"
+            return f"ran longer than limits.running = {limit} and was stopped"
         case EndCause.OUTPUT_LIMIT:
             most = size.spoken(plan.limits.output_bytes)
-            return f"{ended.unit} wrote more than limits.output_size = {most} and was stopped"
+            return f"wrote more than limits.output_size = {most} and was stopped"
         case EndCause.OUT_OF_MEMORY:
-            return f"{ended.unit} ran out of memory{_memory(plan, ended.unit)} and was killed"
-        case EndCause.NOT_STARTED:
-            return f"{ended.unit} could not be started: {ended.message}"
+            return f"ran out of memory{_memory(plan, ended.unit)} and was killed"
         case EndCause.NO_CAPACITY:
             limit = describe(plan.limits.capacity)
-            return f"{ended.unit} found no room within limits.capacity = {limit}: {ended.message}"
-        case EndCause.IMAGE_UNAVAILABLE:
-            return f"{ended.unit} has no image: {ended.message}"
-        case EndCause.DATA_INVALID | EndCause.NOT_BROUGHT:
-            return f"{ended.unit} cannot have what it needs: {ended.message}"
-        case EndCause.EVICTED:
-            return f"{ended.unit} was put off its machine: {ended.message}"
-        case EndCause.LOST:
-            return f"{ended.unit} was lost: {ended.message}"
+            return f"found no room within limits.capacity = {limit}: {ended.message}"
+        case _:
+            return _exit(ended)
 
 
 def _exit(ended: UnitEnded) -> str:
