@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import json
 from collections.abc import Mapping
 from datetime import timedelta
@@ -221,6 +222,17 @@ class Plan:
 def scripts(plan: Plan) -> tuple[str, ...]:
     """The archives of code that the units need, each once."""
     return tuple(dict.fromkeys(unit.script for unit in plan.units if unit.script))
+
+
+def depth(plan: Plan) -> int:
+    """How many units begin one after another, at most."""
+    after = {unit.name: unit.after for unit in plan.units}
+
+    @functools.cache
+    def steps(name: str) -> int:
+        return 1 + max(map(steps, after[name]), default=0)
+
+    return max(map(steps, after))
 
 
 def filled(plan: Plan, meanings: Mapping[str, str]) -> Plan:

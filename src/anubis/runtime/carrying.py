@@ -15,11 +15,17 @@ from datetime import datetime, timedelta
 from anubis.domain import plan as plans
 from anubis.domain.errors import AnubisError, EngineUnavailable, NotPossible, StartFailed
 from anubis.domain.event import Event, EventKind, NewEvent
-from anubis.domain.observation import EndCause, Observation, UnitEnded, UnitStarted
+from anubis.domain.observation import (
+    EndCause,
+    Observation,
+    UnitEnded,
+    UnitStarted,
+    UnitWaiting,
+)
 from anubis.domain.plan import Plan
 from anubis.domain.run import BEFORE_START, Cause, Outcome, Run, RunState, WorkerId
 from anubis.ports.clock import Clock
-from anubis.ports.engine import Engine
+from anubis.ports.engine import Capabilities, Engine
 from anubis.ports.log_store import LogStore
 from anubis.ports.run_store import Move, RunStore, Step
 from anubis.ports.series_store import SeriesStore
@@ -88,7 +94,7 @@ class Carrier:
                 await self.end(outcome)
                 return
             await self._prepare(plan)
-        placed = self._shop.bringing.placed(self.run.id, plan)
+        placed = self._placed(plan)
         if self.run.state is RunState.STARTING:
             placed = await self._equipped(placed)
         await self._follow(placed)
@@ -98,7 +104,7 @@ class Carrier:
         plan = await self._load()
         _ = self._engine  # a run whose engine is not here need not wait to hear so
         if self._must_bring(plan):  # when it is its turn
-            moves = [self._waiting(_move(RunState.QUEUED, self._shop.clock.now(), plan))]
+            moves = [self._waiting(self._move(RunState.QUEUED, self._shop.clock.now(), plan))]
         else:
             moves = self._moves_to(RunState.QUEUED, plan)
         await self._apply(Step(run_id=self.run.id, moves=moves, release=True))
@@ -145,12 +151,12 @@ class Carrier:
         trouble = _last_trouble(await self._shop.store.events(self.run.id))
         await self._abort(outcomes.overdue(self.run.state, limit, trouble))
 
-    async def _note_trouble(self, text: str) -> None:
+    async def _note_trouble(self, text: str, kind: EventKind = EventKind.WARNING) -> None:
         """Tell what keeps the run from going on, once."""
         if _last_trouble(await self._shop.store.events(self.run.id)) != text:
             now = self._shop.clock.now()
             data = {_TROUBLE: text}
-            note = NewEvent(at=now, kind=EventKind.WARNING, message=text, data=data)
+            note = NewEvent(at=now, kind=kind, message=text, data=data)
             await self._apply(Step(run_id=self.run.id, notes=[note]))
 
     async def _stop(self, cause: EndCause) -> None:
@@ -185,14 +191,21 @@ class Carrier:
 
     def _must_bring(self, plan: Plan) -> bool:
         """Whether anything may have to be fetched before the run can start."""
-        return bringing.is_needed(plan) or self._engine.capabilities.needs_image
+        able = self._engine.capabilities
+        return not able.brings and (bringing.is_needed(plan) or able.needs_image)
+
+    def _placed(self, plan: Plan) -> Plan:
+        """The plan with what was brought for it, unless the engine brings it itself."""
+        if self._engine.capabilities.brings:
+            return plan
+        return self._shop.bringing.placed(self.run.id, plan)
 
     async def _bring(self, plan: Plan) -> Outcome | None:
         """Bring what the run needs, in FETCHING; how it ends, if that is not possible."""
         fetch = fetching.Fetch(self.run.id, plan, self._shop.bringing, self._engine)
         reporter = fetching.Reporters(self._shop.clock, plan)
         if self.run.state is not RunState.FETCHING:
-            move = _move(RunState.FETCHING, self._shop.clock.now(), plan)
+            move = self._move(RunState.FETCHING, self._shop.clock.now(), plan)
             move = dataclasses.replace(move, message="brings what it needs")
             await self._apply(Step(run_id=self.run.id, moves=[move]))
             if begun := reporter.begun():
@@ -225,10 +238,14 @@ class Carrier:
         now = self._shop.clock.now()
         road = [RunState.SUBMITTED, RunState.FETCHING, RunState.QUEUED, RunState.STARTING]
         ahead = road[road.index(self.run.state) + 1 : road.index(target) + 1]
-        moves = [_move(state, now, plan) for state in ahead]
+        moves = [self._move(state, now, plan) for state in ahead]
         if moves and target is RunState.QUEUED:
             moves[-1] = self._waiting(moves[-1])
         return moves
+
+    def _move(self, to: RunState, at: datetime, plan: Plan) -> Move:
+        allowed = _allowed(to, plan, self._engine.capabilities)
+        return Move(to=to, at=at, deadline=_later(at, allowed), message=_MESSAGES[to])
 
     @staticmethod
     def _waiting(move: Move) -> Move:
@@ -256,7 +273,7 @@ class Carrier:
         pulse = _Pulse(shop.clock.monotonic())
         async for observation in self._engine.observe(run_id, plan.deciding):
             await collector.feed(observation)
-            await self._note_start(observation, plan)
+            await self._note(observation, plan)
             if isinstance(observation, UnitEnded):
                 ended = observation
             if pulse.is_due(shop.clock.monotonic()):
@@ -271,7 +288,7 @@ class Carrier:
 
         async def observed(observation: Observation) -> None:
             await collector.feed(observation)
-            await self._note_start(observation, plan)
+            await self._note(observation, plan)
 
         async def noted(event: NewEvent) -> None:
             await self._apply(Step(run_id=run_id, notes=[event]))
@@ -288,14 +305,19 @@ class Carrier:
         finally:
             self._conducting = None
 
-    async def _note_start(self, observation: Observation, plan: Plan) -> None:
-        """The run is RUNNING from when the program began that is measured."""
-        if (
+    async def _note(self, observation: Observation, plan: Plan) -> None:
+        """Say what a unit waits for. The run is RUNNING from when the program began that is
+        measured.
+        """
+        if isinstance(observation, UnitWaiting):
+            text = f"{observation.unit} waits: {observation.message}"
+            await self._note_trouble(text, EventKind.NOTE)
+        elif (
             isinstance(observation, UnitStarted)
             and observation.unit == plan.deciding
             and self.run.state is RunState.STARTING
         ):
-            move = _move(RunState.RUNNING, observation.at, plan)
+            move = self._move(RunState.RUNNING, observation.at, plan)
             await self._apply(Step(run_id=self.run.id, moves=[move]))
 
     async def _show(self, collector: Collector, pulse: _Pulse) -> None:
@@ -311,7 +333,7 @@ class Carrier:
         finishing: list[Move] = []
         if self.run.state is RunState.STARTING and ended.cause is EndCause.EXITED:
             # It ran, though a crash of the machine took the record of its start.
-            finishing = [_move(RunState.RUNNING, ended.at, plan)]
+            finishing = [self._move(RunState.RUNNING, ended.at, plan)]
         if self.run.state is RunState.RUNNING or finishing:
             finishing.append(self._finishing(ended.at, plan))
         if finishing and collector.output_bytes > LARGE_OUTPUT:
@@ -329,7 +351,7 @@ class Carrier:
 
     def _finishing(self, ended_at: datetime, plan: Plan) -> Move:
         """Since the program ended, whenever that was, the run is FINISHING; we have from now on."""
-        move = _move(RunState.FINISHING, self._shop.clock.now(), plan)
+        move = self._move(RunState.FINISHING, self._shop.clock.now(), plan)
         began = self.run.started_at or ended_at
         return dataclasses.replace(move, at=max(ended_at, began))
 
@@ -401,16 +423,21 @@ def _outcome(verdict: Verdict, plan: Plan, collected: Collected) -> Outcome:
     return outcomes.decide(ended, plan, collected.last_lines.get(ended.unit, ()))
 
 
-def _move(to: RunState, at: datetime, plan: Plan) -> Move:
+def _allowed(state: RunState, plan: Plan, able: Capabilities) -> timedelta:
+    """How long a run may be in a state."""
     limits = plan.limits
-    allowed = {
-        RunState.FETCHING: limits.fetching,
-        RunState.QUEUED: limits.queued,
-        RunState.STARTING: limits.starting + (timedelta() if plan.is_simple else limits.readiness),
-        RunState.RUNNING: limits.running + limits.grace + STOP_SLACK,
-        RunState.FINISHING: limits.finishing,
-    }[to]
-    return Move(to=to, at=at, deadline=_later(at, allowed), message=_MESSAGES[to])
+    if state is not RunState.STARTING:
+        return {
+            RunState.FETCHING: limits.fetching,
+            RunState.QUEUED: limits.queued,
+            RunState.RUNNING: limits.running + limits.grace + STOP_SLACK,
+            RunState.FINISHING: limits.finishing,
+        }[state]
+    each = limits.starting
+    if able.has_machines:  # it finds a machine, and brings everything there; each has its own limit
+        each += limits.capacity + limits.pulling
+        each += limits.fetching if able.brings and plan.fetches else timedelta()
+    return each * plans.depth(plan) + (timedelta() if plan.is_simple else limits.readiness)
 
 
 def _later(at: datetime, allowed: timedelta) -> datetime:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -20,6 +21,9 @@ from anubis.settings.model import Settings
 
 MOST_SLOTS = 256
 """Each run holds three pipes open, and a process may usually have 1,024 open files."""
+
+MOST_PODS = 10_000
+"""Runs at a cluster at once: each takes a connection while it runs."""
 
 MOST_CPUS, MOST_GPUS = 8192, 1024
 """More than any one machine has."""
@@ -54,6 +58,8 @@ def load(environ: Mapping[str, str]) -> Settings:
         given["docker_host"] = (
             elsewhere  # Docker's own variable; what it names is the engine's care
         )
+    if "kubeconfig" not in given and (elsewhere := environ.get("KUBECONFIG")):
+        given["kubeconfig"] = elsewhere  # kubectl's own variable
     return Settings(home=place, **given)
 
 
@@ -146,6 +152,36 @@ def _docker_host(value: object) -> str:
     if text != "none" and not is_local and not is_network:
         raise ValueError
     return text
+
+
+def _presence(value: object) -> str:
+    return {name: name for name in ("auto", "none")}[str(value)]
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise ValueError
+    return value.strip()
+
+
+def _name(value: object) -> str:
+    if not re.fullmatch(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", str(value)):
+        raise ValueError
+    return str(value)
+
+
+def _node_path(value: object) -> str:
+    if not str(value).startswith("/") or ".." in str(value).split("/"):
+        raise ValueError
+    return str(value)
+
+
+def _node_datasets(value: object) -> str:
+    text = str(value)
+    if text == "none":
+        return text
+    kind, _, claim = text.partition(":")
+    return f"pvc:{_name(claim)}" if kind == "pvc" else _node_path(text)
 
 
 def _policy(value: object) -> str:
@@ -305,5 +341,77 @@ _KEYS = (
         field="private_networks",
         expected="true or false",
         convert=_flag,
+    ),
+    _Key(
+        variable="ANUBIS_KUBERNETES",
+        field="kubernetes",
+        expected="auto or none",
+        convert=_presence,
+    ),
+    _Key(
+        variable="ANUBIS_KUBECONFIG",
+        field="kubeconfig",
+        expected="the path of a file",
+        convert=_text,
+    ),
+    _Key(
+        variable="ANUBIS_KUBERNETES_CONTEXT",
+        field="kubernetes_context",
+        expected="the name of a context",
+        convert=_text,
+    ),
+    _Key(
+        variable="ANUBIS_KUBERNETES_NAMESPACE",
+        field="kubernetes_namespace",
+        expected="the name of a namespace",
+        convert=_name,
+    ),
+    _Key(
+        variable="ANUBIS_KUBERNETES_IMAGE",
+        field="kubernetes_image",
+        expected="the name of an image",
+        convert=_text,
+    ),
+    _Key(
+        variable="ANUBIS_KUBERNETES_SLOTS",
+        field="kubernetes_slots",
+        expected=f"a whole number from 1 to {MOST_PODS}",
+        convert=_whole(1, MOST_PODS),
+    ),
+    _Key(
+        variable="ANUBIS_KUBERNETES_DATASETS",
+        field="kubernetes_datasets",
+        expected="a folder of nodes, pvc:NAME, or none",
+        convert=_node_datasets,
+    ),
+    _Key(
+        variable="ANUBIS_KUBERNETES_SECRET",
+        field="kubernetes_secret",
+        expected="the name of a Secret",
+        convert=_name,
+    ),
+    _Key(
+        variable="ANUBIS_KUBERNETES_POD_LOGS",
+        field="kubernetes_pod_logs",
+        expected="a folder of nodes",
+        convert=_node_path,
+    ),
+    _Key(
+        variable="ANUBIS_KUBERNETES_POD",
+        field="kubernetes_pod",
+        expected="the path of a file",
+        convert=_path,
+    ),
+    _Key(
+        variable="ANUBIS_KUBERNETES_DOMAIN",
+        field="kubernetes_domain",
+        expected="a DNS domain",
+        convert=_name,
+    ),
+    _Key(
+        variable="ANUBIS_KUBERNETES_DRAIN_SECONDS",
+        field="kubernetes_drain",
+        expected=_A_DAY,
+        convert=_seconds,
     ),
 )

@@ -6,6 +6,8 @@ import dataclasses
 from datetime import timedelta
 from pathlib import Path
 
+from anubis import __version__
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
@@ -104,6 +106,58 @@ class Settings:
     """Whether in Docker a run of a single program, too, has a network of its own, in which no other
     container reaches it. ``ANUBIS_PRIVATE_NETWORKS``; not by default, for making and removing a
     network takes as long as starting a container. Runs of several programs always have one."""
+
+    kubernetes: str = "auto"
+    """Whether there is an engine ``kubernetes``. ``ANUBIS_KUBERNETES``: ``auto`` where a kubeconfig
+    or a pod's own service account says how to reach a cluster, ``none``: never."""
+
+    kubeconfig: str = ""
+    """Which kubeconfig. ``ANUBIS_KUBECONFIG``, else ``KUBECONFIG``, else ``~/.kube/config``; in a
+    pod, where none is named, its service account."""
+
+    kubernetes_context: str = ""
+    """Which context of it. ``ANUBIS_KUBERNETES_CONTEXT``; the current one by default."""
+
+    kubernetes_namespace: str = ""
+    """Where everything of ours is. ``ANUBIS_KUBERNETES_NAMESPACE``; that of the context, or of our
+    own pod, by default."""
+
+    kubernetes_image: str = f"anubis:{__version__}"
+    """Our own image, which every node must be able to pull: it fetches data and keeps output.
+    ``ANUBIS_KUBERNETES_IMAGE``; see ``deploy/image``."""
+
+    kubernetes_slots: int = 100
+    """How many runs may be at the cluster at once; what does not fit there waits there.
+    ``ANUBIS_KUBERNETES_SLOTS``."""
+
+    kubernetes_datasets: str = "/var/lib/anubis/datasets"
+    """Where nodes hold datasets: a folder of each node, ``pvc:NAME`` for a claim that all of them
+    share, ``none`` for a fresh copy per pod. ``ANUBIS_KUBERNETES_DATASETS``."""
+
+    kubernetes_secret: str = ""
+    """A Secret whose keys become variables of what fetches data: access to object stores.
+    ``ANUBIS_KUBERNETES_SECRET``; none by default."""
+
+    kubernetes_pod_logs: str = "/var/log/pods"
+    """Where the kubelet keeps the output of containers on its node.
+    ``ANUBIS_KUBERNETES_POD_LOGS``; nearly everywhere this."""
+
+    kubernetes_pod: Path | None = None
+    """A file in YAML with a partial pod, laid over every pod: tolerations, annotations, a service
+    account. ``ANUBIS_KUBERNETES_POD``."""
+
+    kubernetes_domain: str = "cluster.local"
+    """The DNS domain of the cluster. ``ANUBIS_KUBERNETES_DOMAIN``."""
+
+    kubernetes_drain: timedelta = timedelta(days=1)
+    """How long a pod whose program has ended waits for us to fetch its output.
+    ``ANUBIS_KUBERNETES_DRAIN_SECONDS``; a day, so that no night's output is lost with a service
+    that was away until morning."""
+
+    @property
+    def cluster(self) -> Path:
+        """What the Kubernetes engine keeps of runs in progress."""
+        return self.home / "kubernetes"
 
     @property
     def dataset_cache(self) -> Path:
