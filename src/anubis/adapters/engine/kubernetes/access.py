@@ -1,0 +1,171 @@
+"""Where the cluster is and who we are there: a kubeconfig, or the account of our own pod.
+
+The client library reads both, with all ways to prove who one is (certificates, tokens, plugins
+that are programs). It is an extra, and loads longer than most commands take: it is imported when
+the first call is made. What it finds becomes an Entrance: an address, TLS, and a header.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import pathlib
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from anubis.domain.errors import EngineUnavailable
+
+ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where every pod finds what it needs to talk to its cluster."""
+
+PLUGIN_SECONDS = 60.0
+"""Plugins of clouds ask the cloud; one that waits for a person at a keyboard gets nobody."""
+
+MISSING = (
+    "the kubernetes engine needs a library that is not installed: "
+    "pip install 'anubis[kubernetes]', or make extras in a clone"
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Access:
+    """Which cluster, and which part of it."""
+
+    kubeconfig: str | None = None
+    """Path of the kubeconfig; several with ``:`` between them; None: we run in the cluster."""
+
+    context: str = ""  #: of the kubeconfig; empty: its current one
+    namespace: str = ""  #: empty: of the context, of our own pod, or ``default``
+
+    @property
+    def words(self) -> str:
+        """Where the access comes from, for people who look for a mistake in it."""
+        if self.kubeconfig is None:
+            return "the service account of this pod"
+        chosen = f"context {self.context}" if self.context else "the current context"
+        return f"{chosen} of {self.kubeconfig}"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Entrance:
+    """An open way into a cluster."""
+
+    server: str  #: ``https://host:port``, without anything secret
+    namespace: str
+    tls: ssl.SSLContext
+    tls_name: str | None  #: whom the certificate must name, where that is not the host
+    proxy: str | None
+    authorization: Callable[[], Awaitable[str]]
+    """The header that says who we are, renewed where it runs out; empty: the certificate does."""
+
+
+def find_access(
+    environ: Mapping[str, str], home: pathlib.Path, *, context: str = "", namespace: str = ""
+) -> Access | None:
+    """The way to a cluster that this machine has, in the order of kubectl: ``KUBECONFIG``,
+    ``~/.kube/config``, the account of our own pod. None if there is none.
+    """
+    named = environ.get("KUBECONFIG") or str(home / ".kube" / "config")
+    if any(pathlib.Path(path).expanduser().is_file() for path in named.split(":") if path):
+        return Access(kubeconfig=named, context=context, namespace=namespace)
+    if environ.get("KUBERNETES_SERVICE_HOST") and (ACCOUNT / "token").is_file():
+        return Access(namespace=namespace)
+    return None
+
+
+async def enter(access: Access) -> Entrance:
+    """Read the access. Says nothing about whether anybody answers there."""
+    try:
+        from kubernetes_asyncio import client, config
+    except ImportError as error:
+        raise EngineUnavailable(MISSING) from error
+    found = client.Configuration()
+    try:
+        async with asyncio.timeout(PLUGIN_SECONDS):
+            context_namespace = await _read(access, found, config)
+        return _entrance(access, found, context_namespace)
+    except TimeoutError as error:
+        raise _unusable(access, f"no credentials within {PLUGIN_SECONDS:g} s") from error
+    # The library raises whatever its parser, a plugin or a certificate trips over; each is
+    # something about the access that only its owner can mend.
+    except Exception as error:
+        raise _unusable(access, f"{type(error).__name__}: {error}") from error
+    finally:
+        _forget_files()
+
+
+async def _read(access: Access, found: Any, config: Any) -> str:
+    if access.kubeconfig is None:
+        config.load_incluster_config(client_configuration=found)
+        return (ACCOUNT / "namespace").read_text().strip()
+    loader = await config.load_kube_config(
+        config_file=access.kubeconfig,
+        context=access.context or None,
+        client_configuration=found,
+        persist_config=False,  # the file is the user's
+    )
+    found.refresh_api_key_hook = _renewing(loader)
+    return str((loader.current_context or {}).get("context", {}).get("namespace") or "")
+
+
+def _renewing(loader: Any) -> Callable[[Any], Awaitable[None]]:
+    """Ask the plugin again when what it gave has run out: the library does so only in tasks."""
+
+    async def renew(configuration: Any) -> None:
+        if not hasattr(loader, "exec_plugin_expiry"):
+            return
+        async with asyncio.timeout(PLUGIN_SECONDS):
+            await loader.load_from_exec_plugin()  # gives what it has, unless that has run out
+        configuration.api_key["BearerToken"] = loader.token
+
+    return renew
+
+
+def _entrance(access: Access, found: Any, context_namespace: str) -> Entrance:
+    async def authorization() -> str:
+        if "BearerToken" not in found.api_key:
+            return ""
+        # Files of tokens often end with a new line, which no header may have.
+        return str(await found.get_api_key_with_prefix("BearerToken")).strip()
+
+    address = urlsplit(found.host)
+    host = address.netloc.rpartition("@")[2]
+    return Entrance(
+        server=f"{address.scheme}://{host}{address.path.rstrip('/')}",
+        namespace=access.namespace or context_namespace or "default",
+        tls=_tls(found),
+        tls_name=found.tls_server_name or None,
+        proxy=found.proxy or None,
+        authorization=authorization,
+    )
+
+
+def _tls(found: Any) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=found.ssl_ca_cert)
+    # Authorities that kubeadm makes lack an extension which Python 3.13 began to insist on; kubectl
+    # never did. Who signed, and for which name, is verified all the same.
+    context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)
+    if found.cert_file:
+        context.load_cert_chain(found.cert_file, keyfile=found.key_file)
+    if not found.verify_ssl:  # the kubeconfig says so: insecure-skip-tls-verify
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _forget_files() -> None:
+    """The library writes keys into temporary files, and deletes them only when it ends in peace."""
+    with contextlib.suppress(ImportError, AttributeError):
+        from kubernetes_asyncio.config import kube_config
+
+        kube_config._cleanup_temp_files()
+
+
+def _unusable(access: Access, why: str) -> EngineUnavailable:
+    return EngineUnavailable(
+        f"the access to a Kubernetes cluster ({access.words}) cannot be used: {why}; "
+        "see that `kubectl get pods` works with it, or set ANUBIS_KUBERNETES_CONTEXT"
+    )
