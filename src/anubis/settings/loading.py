@@ -170,6 +170,13 @@ def _name(value: object) -> str:
     return str(value)
 
 
+def _engines(value: object) -> str:
+    names = [name.strip() for name in str(value).split(",")]
+    if not set(names) <= {"process", "docker", "kubernetes"} or len(set(names)) < len(names):
+        raise ValueError
+    return ",".join(names)
+
+
 def _node_path(value: object) -> str:
     if not str(value).startswith("/") or ".." in str(value).split("/"):
         raise ValueError
@@ -275,6 +282,18 @@ _KEYS = (
         field="requires_tokens",
         expected="true or false",
         convert=_flag,
+    ),
+    _Key(
+        variable="ANUBIS_LEADER_LEASE",
+        field="leader_lease",
+        expected="the name of a Lease",
+        convert=_name,
+    ),
+    _Key(
+        variable="ANUBIS_ENGINES",
+        field="engines",
+        expected="some of process, docker and kubernetes, with commas between them",
+        convert=_engines,
     ),
     _Key(
         variable="ANUBIS_RATE_LIMIT",

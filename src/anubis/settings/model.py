@@ -63,6 +63,16 @@ class Settings:
     """Whether tokens are required on loopback too: for a machine that several people log in to,
     or a proxy in front. ``ANUBIS_REQUIRE_TOKENS``."""
 
+    leader_lease: str = ""
+    """A Lease of the cluster whose holder alone serves. ``ANUBIS_LEADER_LEASE``; none by default:
+    where there is one process per home, the lock of the home is enough. With it, replicas of a
+    service stand by until they hold it, and no background runtime is ever started."""
+
+    engines: str = "process,docker,kubernetes"
+    """Which engines may be used, with commas between them; the first is what a descriptor gets that
+    names none. ``ANUBIS_ENGINES``; a service in a pod offers no ``process``, which would run users'
+    programs beside it, with its rights."""
+
     rate_limit: float = 500.0
     """Requests a second that one token may make. ``ANUBIS_RATE_LIMIT``; far above what a team
     needs, and low enough that one runaway program leaves room for the others."""
