@@ -1,0 +1,108 @@
+"""The pod of a unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from anubis.adapters.engine.kubernetes import naming
+from anubis.adapters.engine.kubernetes.manifests import (
+    containers,
+    hosting,
+    merging,
+    resources,
+    volumes,
+)
+from anubis.adapters.engine.kubernetes.manifests.shapes import Manifest
+from anubis.adapters.engine.kubernetes.manifests.site import Setting
+from anubis.adapters.engine.kubernetes.manifests.template import Template
+from anubis.domain.plan import Placement, Toleration, Unit
+
+
+def labels(setting: Setting, unit: str = "") -> dict[str, str]:
+    """What something of the run bears: what users say, and on top of it what we say."""
+    return {**naming.given_labels(setting.plan), **setting.names.labels(unit)}
+
+
+def template(setting: Setting, wanted: Template) -> Manifest:
+    """``metadata`` and ``spec`` of the pods of a template."""
+    unit = wanted.unit
+    whole: Manifest = {
+        "metadata": {
+            "labels": labels(setting, wanted.label),
+            "annotations": {
+                **unit.placement.annotations,
+                **naming.given_annotations(setting.plan),
+            },
+        },
+        "spec": _spec(setting, wanted),
+    }
+    laid = merging.merged(whole, setting.site.overlay)
+    return merging.merged(laid, {"metadata": {"labels": labels(setting, wanted.label)}})
+
+
+def _spec(setting: Setting, wanted: Template) -> Manifest:
+    unit = wanted.unit
+    return {
+        "restartPolicy": "Never",
+        **hosting.naming(setting, unit.name),
+        **_placed(unit),
+        **_identity(unit.placement),
+        "enableServiceLinks": False,
+        "shareProcessNamespace": True,
+        "terminationGracePeriodSeconds": containers.whole_seconds(setting.site.drain),
+        "initContainers": [
+            *containers.fetch(setting, wanted),
+            containers.recorder(setting, wanted),
+        ],
+        "containers": [containers.benchmark(setting, wanted)],
+        "volumes": list(volumes.volumes(setting, unit)),
+    }
+
+
+def _placed(unit: Unit) -> Manifest:
+    """On which machines it may run."""
+    placement = unit.placement
+    selector = dict(placement.node_selector)
+    if placement.instance_type:
+        selector["node.kubernetes.io/instance-type"] = placement.instance_type
+    if placement.zone:
+        selector["topology.kubernetes.io/zone"] = placement.zone
+    tolerations = [_toleration(one) for one in placement.tolerations]
+    if unit.resources.gpus:
+        tolerations.append({"key": resources.GPU, "operator": "Exists"})
+    found: Mapping[str, object] = {
+        "nodeSelector": selector,
+        "tolerations": tolerations,
+        "affinity": _alone() if placement.exclusive else {},
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _toleration(one: Toleration) -> Manifest:
+    fields = {"key": one.key, "value": one.value, "effect": one.effect}
+    return {"operator": one.operator, **{name: text for name, text in fields.items() if text}}
+
+
+def _alone() -> Manifest:
+    """No other benchmark on the same machine, of whatever installation."""
+    term = {
+        "labelSelector": {"matchLabels": {naming.COMPONENT: naming.BENCHMARK}},
+        "namespaceSelector": {},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def _identity(placement: Placement) -> Manifest:
+    """As whom it runs. Who names no account gets no key to the cluster."""
+    fields: Mapping[str, object] = {
+        "serviceAccountName": placement.service_account,
+        "imagePullSecrets": [{"name": name} for name in placement.pull_secrets],
+        "priorityClassName": placement.priority_class,
+        "runtimeClassName": placement.runtime_class,
+    }
+    said = {name: value for name, value in fields.items() if value}
+    return cast(
+        "Manifest", {"automountServiceAccountToken": bool(placement.service_account), **said}
+    )
