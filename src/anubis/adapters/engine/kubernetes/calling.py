@@ -58,6 +58,7 @@ class Asked:
     query: Query = ()
     body: Mapping[str, object] | None = None
     content_type: str = "application/json"
+    accept: str = "application/json"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -186,7 +187,9 @@ class Calling:
 
     async def _why_not(self, words: dict[str, Any], status: int) -> EngineUnavailable:
         answer = await self._once({**words, "timeout": _call_timeout()})
-        return self.refusal(answer.status if answer.status >= 300 else status, answer.body)
+        if answer.status == 400 and b"Upgrade request required" in answer.body:
+            return self._unavailable(f"it opens no stream: HTTP {status}")
+        return self.refusal(answer.status, answer.body)
 
     async def _answered(self, asked: Asked) -> Answer:
         """One answer, with credentials that were renewed if that is needed."""
@@ -225,7 +228,7 @@ class Calling:
     async def _words(self, asked: Asked, timeout: object) -> dict[str, Any]:
         """The call as aiohttp wants it."""
         entrance = self.entrance
-        headers = {"Accept": "application/json", "User-Agent": "anubis"}
+        headers = {"Accept": asked.accept, "User-Agent": "anubis"}
         if authorization := await entrance.authorization():
             headers["Authorization"] = authorization
         words: dict[str, Any] = {

@@ -235,7 +235,9 @@ class Cluster:
         """The end of what a container wrote, as far as its node still has it; often nothing."""
         query = [("container", container), ("tailLines", str(LOG_LINES))]
         path = await self._path(kinds.POD, pod, "log")
-        asked = Asked(verb="get", kind="Pod/log", method="GET", path=path, query=query)
+        asked = Asked(
+            verb="get", kind="Pod/log", method="GET", path=path, query=query, accept="*/*"
+        )
         kept = b""
         try:
             async with self._calling.stream(asked, LOG_SILENCE_SECONDS) as chunks:
@@ -319,6 +321,7 @@ class Cluster:
             method="GET",  # as a stream of messages must be asked for
             path=await self._path(kinds.POD, pod, "exec"),
             query=[*query, *(("command", word) for word in command)],
+            accept="*/*",
         )
         async with self._calling.websocket(
             asked, executing.PROTOCOL, HEARTBEAT_SECONDS

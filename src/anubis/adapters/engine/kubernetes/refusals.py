@@ -18,6 +18,11 @@ from anubis.domain.errors import EngineUnavailable
 WORDS_BYTES = 2000
 """Messages of admission webhooks and proxies may be whole web pages."""
 
+UNTYPED = "failed to create typed patch object"
+"""What an API server answers, with status 500, to an applied object with a field that it does not
+know. No other trouble inside of it is the fault of the object.
+"""
+
 _RIGHT = re.compile(r'cannot (\w+) resource "([^"]+)"')
 
 
@@ -79,6 +84,8 @@ def refusal(code: int, status: Mapping[str, Any], where: str) -> EngineUnavailab
         )
     if code == 410:
         return Expired(f"{where} has forgotten where we were: {words}")
+    if code == 500 and UNTYPED in words:
+        return Refused(422, "Invalid", words)
     if code == 429 or code >= 500:
         return EngineUnavailable(f"{where} cannot answer now (HTTP {code}): {words}")
     return Refused(code, reason, words)
