@@ -14,6 +14,7 @@ import dataclasses
 import ipaddress
 import json
 import random
+import socket
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,16 @@ BUSY_SECONDS = 20.0
 AT_ONCE = 32
 """Calls under way at the same time. Each has a connection, whose TLS costs more than the call; and
 the server shares itself out among those who ask. Streams are not counted.
+"""
+
+KEEPALIVE = {
+    "TCP_KEEPIDLE": 20,
+    "TCP_KEEPINTVL": 10,
+    "TCP_KEEPCNT": 3,
+    "TCP_USER_TIMEOUT": 50_000,
+}
+"""A machine that is switched off, or a router that forgets, says no farewell: a connection on which
+nothing can arrive is given up after 50 seconds, instead of the hours of the system.
 """
 
 RENEW_SECONDS = 60.0
@@ -165,11 +176,11 @@ class Calling:
         with self._translating(f"no stream within {CALL_SECONDS:g} s"):
             words = await self._words(asked, aiohttp.ClientWSTimeout(ws_close=CONNECT_SECONDS))
             async with asyncio.timeout(CALL_SECONDS):
-                socket = await self._upgraded(
+                messages = await self._upgraded(
                     session, words, protocols=(protocol,), heartbeat=heartbeat
                 )
-            async with socket:
-                yield socket
+            async with messages:
+                yield messages
 
     async def _upgraded(
         self, session: aiohttp.ClientSession, words: dict[str, Any], **more: Any
@@ -177,13 +188,13 @@ class Calling:
         import aiohttp
 
         try:
-            socket: aiohttp.ClientWebSocketResponse = await session.ws_connect(
+            messages: aiohttp.ClientWebSocketResponse = await session.ws_connect(
                 **words, **more, max_msg_size=MESSAGE_BYTES
             )
         except aiohttp.WSServerHandshakeError as error:
             # The library gives no body: the words are asked for without the wish to upgrade.
             raise await self._why_not(words, error.status) from error
-        return socket
+        return messages
 
     async def _why_not(self, words: dict[str, Any], status: int) -> EngineUnavailable:
         answer = await self._once({**words, "timeout": _call_timeout()})
@@ -276,11 +287,22 @@ def _session(entrance: accesses.Entrance) -> aiohttp.ClientSession:
 
     return aiohttp.ClientSession(
         # As many connections as there are streams: one for each pod that is listened to.
-        connector=aiohttp.TCPConnector(limit=0, ssl=entrance.tls),
+        connector=aiohttp.TCPConnector(limit=0, ssl=entrance.tls, socket_factory=_socket),
         # The environment's proxy, as for kubectl; which never asks one for its own machine.
         trust_env=not _is_this_machine(entrance.server),
         auto_decompress=True,
     )
+
+
+def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """A socket that notices when nobody is at its other end, however long nothing is said."""
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family=family, type=kind, proto=protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEPALIVE.items():
+        if hasattr(socket, name):  # each system has some of them
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return made
 
 
 def _call_timeout() -> aiohttp.ClientTimeout:
