@@ -73,6 +73,7 @@ class Leadership:
         self._renewed = 0.0
         self._seen: _Seen | None = None
         self._task: asyncio.Task[None] | None = None
+        self._complaint = ""  #: what was logged already
         self.lost = asyncio.Event()  #: set for good once another may hold it
         self.holder = ""  #: who holds it, as far as we saw
 
@@ -84,7 +85,7 @@ class Leadership:
         return _now() < self._renewed + self._terms.deadline
 
     async def __aenter__(self) -> Self:
-        while not await self._attempt():
+        while not await self._attempt():  # noqa: ASYNC110  the cluster is asked, nobody tells us
             await asyncio.sleep(self._terms.retry * random.uniform(0.8, 1.2))  # noqa: S311
         self._log.info("lease_held")
         self._task = asyncio.create_task(self._keep(), name=f"lease {self._name}")
@@ -96,12 +97,12 @@ class Leadership:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        was_held = self.is_held
+        self.lost.set()
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
-        was_held = self.is_held
-        self.lost.set()
         if was_held:
             await self._give_back()
 
@@ -123,7 +124,7 @@ class Leadership:
                 raise
             return False
         except EngineUnavailable as error:
-            self._log.warning("lease_unknown", why=str(error))
+            self._complain("lease_unknown", str(error))
             return False
         self._take(written, began)
         return True
@@ -142,11 +143,12 @@ class Leadership:
 
     def _take(self, written: Found, began: float) -> None:
         self._lease, self._renewed, self.holder = written, began, self._identity
+        self._complaint = ""
 
     async def _keep(self) -> None:
         """Renew until that is over."""
         try:
-            while await self._renewed_in_time():
+            while await self._renewed_in_time():  # noqa: ASYNC110  as above
                 await asyncio.sleep(self._terms.retry)
         finally:
             self.lost.set()
@@ -159,7 +161,7 @@ class Leadership:
                     if (ours := await self._renew()) is not None:
                         return ours
             except (TimeoutError, EngineUnavailable) as error:
-                self._log.warning("lease_not_renewed", why=str(error) or "too slow")
+                self._complain("lease_not_renewed", str(error) or "too slow")
             await asyncio.sleep(min(self._terms.retry, max(0.0, left)) / 2)
         self._log.warning("lease_lost", why="it could not be renewed in time")
         return False
@@ -188,13 +190,17 @@ class Leadership:
 
     async def _give_back(self) -> None:
         """Let the next one have it at once; without that it would wait for our silence."""
-        assert self._lease is not None
-        manifest = self._manifest(self._lease, holder="")
         # It runs out by itself if this fails.
         with contextlib.suppress(EngineUnavailable, TimeoutError):
             async with asyncio.timeout(self._terms.retry):
-                await self._cluster.replace(manifest)
-                self.holder = ""
+                # A renewal that was under way may have been written: we need the present version.
+                if await self._still_ours() is None:
+                    await self._cluster.replace(self._manifest(self._lease, holder=""))
+
+    def _complain(self, event: str, why: str) -> None:
+        if event != self._complaint:  # once for each time, not for each try
+            self._log.warning(event, why=why)
+        self._complaint = event
 
     def _manifest(self, found: Found | None, holder: str | None = None) -> dict[str, object]:
         """The lease as we want it, in place of the one that was read."""
