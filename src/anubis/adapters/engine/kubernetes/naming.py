@@ -37,8 +37,8 @@ LONGEST_UNIT: Final = 30
 """So that a name with the index of a pod and the random end of its name stays below 63 signs, which
 is all that a label or a host name may have."""
 
-_FOREIGN: Final = frozenset({"app", "job-name", "controller-uid"})
-"""Labels that controllers set themselves, or that choose pods in the clusters of the original."""
+_FOREIGN: Final = frozenset({"job-name", "controller-uid"})
+"""Labels that controllers set themselves."""
 
 _DNS: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _OTHER: Final = re.compile(r"[^-A-Za-z0-9_.]")
@@ -122,9 +122,10 @@ def given_labels(plan: Plan) -> dict[str, str]:
 
 
 def given_annotations(plan: Plan) -> dict[str, str]:
-    """The same, as it was said."""
+    """The same as it was said, where labels do not tell it."""
     said = {SUBMITTER: plan.submitter} if plan.submitter else {}
-    if plan.labels:
+    labels = given_labels(plan)
+    if any(labels.get(key) != value for key, value in plan.labels.items()):
         said[VERBATIM] = json.dumps(dict(plan.labels), ensure_ascii=False)
     return said
 

@@ -35,9 +35,10 @@ def benchmark(setting: Setting, template: Template) -> Manifest:
         "imagePullPolicy": setting.site.pull_policy,
         "env": _environment(setting, template),
         "volumeMounts": list(volumes.mounts(setting, unit)),
-        "resources": resources.of(unit),
     }
     container |= _words(unit)
+    if amounts := resources.of(unit):
+        container["resources"] = amounts
     if unit.ports:
         container["ports"] = [{"containerPort": port} for port in dict.fromkeys(unit.ports)]
     if unit.readiness:
@@ -68,8 +69,12 @@ def _environment(setting: Setting, template: Template) -> list[Manifest]:
         "ANUBIS_RUN_ID": setting.names.run_id,
         "ANUBIS_UNIT": template.name,
     }
-    told: list[Manifest] = [{"name": name, "value": value} for name, value in values.items()]
-    return [*template.index, *told]
+    index = template.index
+    taken = {entry["name"] for entry in index}
+    told: list[Manifest] = [
+        {"name": name, "value": value} for name, value in values.items() if name not in taken
+    ]
+    return [*index, *told]
 
 
 def probe(asked: Probe) -> Manifest:
@@ -105,7 +110,6 @@ def fetch(setting: Setting, template: Template) -> Iterator[Manifest]:
         "imagePullPolicy": setting.site.pull_policy,
         "command": ["python3", "-m", "anubis.entrypoints.pod", "fetch"],
         "env": [{"name": "ANUBIS_FETCH", "value": _told(task)}],
-        "volumeMounts": list(_fetch_mounts(setting, unit)),
         "resources": {
             "requests": {"cpu": "10m", "memory": "64Mi"},
             "limits": {"memory": "1Gi"},
@@ -113,6 +117,8 @@ def fetch(setting: Setting, template: Template) -> Iterator[Manifest]:
         "securityContext": dict(_OURS),
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
+    if mounts := list(_fetch_mounts(setting, unit)):
+        container["volumeMounts"] = mounts
     if setting.site.fetch_secret and task["fetches"]:
         container["envFrom"] = [{"secretRef": {"name": setting.site.fetch_secret}}]
     yield container

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from anubis.adapters.engine.kubernetes import naming
 from anubis.adapters.engine.kubernetes.manifests import containers, pod
 from anubis.adapters.engine.kubernetes.manifests.shapes import Manifest
 from anubis.adapters.engine.kubernetes.manifests.site import Setting
@@ -41,7 +40,7 @@ def _job(setting: Setting, template: Template, spec: Manifest) -> Manifest:
             "name": setting.names.job(template.label),
             "namespace": setting.names.namespace,
             "labels": pod.labels(setting, template.label),
-            "annotations": naming.given_annotations(setting.plan),
+            **pod.remarks(setting),
         },
         "spec": {
             **spec,

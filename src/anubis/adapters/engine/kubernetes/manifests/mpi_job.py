@@ -11,7 +11,6 @@ import dataclasses
 import re
 from typing import Final
 
-from anubis.adapters.engine.kubernetes import naming
 from anubis.adapters.engine.kubernetes.manifests import containers, hosting, job, pod
 from anubis.adapters.engine.kubernetes.manifests.shapes import Manifest
 from anubis.adapters.engine.kubernetes.manifests.site import Setting
@@ -36,7 +35,7 @@ def mpi_job(setting: Setting, launcher: Template, worker: Template, workers: int
             "name": setting.names.mpi_job,
             "namespace": setting.names.namespace,
             "labels": pod.labels(setting),
-            "annotations": naming.given_annotations(setting.plan),
+            **pod.remarks(setting),
         },
         "spec": {
             "slotsPerWorker": _slots(setting),

@@ -59,6 +59,11 @@ def _of_variables(unit: Unit) -> Iterator[str]:
 def _of_mounts(unit: Unit) -> Iterator[str]:
     known = {blanks.SCRIPTS, blanks.FILES}
     for mount in unit.mounts:
+        if mount.target == volumes.SHARED_MEMORY and unit.resources.extended_shm:
+            yield (
+                f"found data at {mount.target}, where the shared memory is; expected another path, "
+                "or env.extended_shm = false"
+            )
         if mount.source not in known and volumes.fetch_number(mount) is None:
             yield (
                 f"{mount.source}, to be mounted at {mount.target}, is a path of this machine, which"

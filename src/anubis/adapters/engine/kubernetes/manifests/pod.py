@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from types import MappingProxyType
+from typing import Final, cast
 
 from anubis.adapters.engine.kubernetes import naming
 from anubis.adapters.engine.kubernetes.manifests import (
@@ -18,10 +19,18 @@ from anubis.adapters.engine.kubernetes.manifests.site import Setting
 from anubis.adapters.engine.kubernetes.manifests.template import Template
 from anubis.domain.plan import Placement, Toleration, Unit
 
+NONE: Final[Mapping[str, str]] = MappingProxyType({})
+
 
 def labels(setting: Setting, unit: str = "") -> dict[str, str]:
     """What something of the run bears: what users say, and on top of it what we say."""
     return {**naming.given_labels(setting.plan), **setting.names.labels(unit)}
+
+
+def remarks(setting: Setting, more: Mapping[str, str] = NONE) -> Manifest:
+    """What it says besides, if anything."""
+    said = {**more, **naming.given_annotations(setting.plan)}
+    return {"annotations": said} if said else {}
 
 
 def template(setting: Setting, wanted: Template) -> Manifest:
@@ -30,10 +39,7 @@ def template(setting: Setting, wanted: Template) -> Manifest:
     whole: Manifest = {
         "metadata": {
             "labels": labels(setting, wanted.label),
-            "annotations": {
-                **unit.placement.annotations,
-                **naming.given_annotations(setting.plan),
-            },
+            **remarks(setting, unit.placement.annotations),
         },
         "spec": _spec(setting, wanted),
     }

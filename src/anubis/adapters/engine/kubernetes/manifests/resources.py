@@ -11,13 +11,20 @@ GPU: Final = "nvidia.com/gpu"
 
 
 def of(unit: Unit) -> Manifest:
-    """Limits, which are also what is kept free for it."""
+    """Limits, which are also kept free for it, and what is kept free without a limit."""
     wanted = unit.resources
-    limits: dict[str, str] = {}
-    if wanted.cpus is not None:
-        limits["cpu"] = f"{max(1, round(wanted.cpus * 1000))}m"
-    if wanted.memory_bytes is not None:
-        limits["memory"] = str(wanted.memory_bytes)
+    limits = _amounts(wanted.cpus, wanted.memory_bytes)
     if wanted.gpus:
         limits[GPU] = str(wanted.gpus)
-    return {"requests": dict(limits), "limits": limits} if limits else {}
+    requests = _amounts(wanted.requested_cpus, wanted.requested_memory_bytes) | limits
+    amounts = {"requests": requests, "limits": limits}
+    return {name: amount for name, amount in amounts.items() if amount}
+
+
+def _amounts(cpus: float | None, memory_bytes: int | None) -> dict[str, str]:
+    amounts = {}
+    if cpus is not None:
+        amounts["cpu"] = f"{max(1, round(cpus * 1000))}m"
+    if memory_bytes is not None:
+        amounts["memory"] = str(memory_bytes)
+    return amounts

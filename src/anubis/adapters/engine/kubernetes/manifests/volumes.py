@@ -15,6 +15,7 @@ EMIT: Final = "/tmp/benchmark-ai"  # noqa: S108 (inside the container, where the
 RECORD: Final = "/var/lib/anubis-record"
 OUTPUT: Final = "/var/log/anubis-pod"
 DATASETS: Final = "/var/lib/anubis-datasets"
+SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 (inside the container)
 SCRIPTS: Final = "/bai/scripts"
 
 LINKS: Final = "mounts"
@@ -111,7 +112,7 @@ def mounts(setting: Setting, unit: Unit) -> Iterator[Manifest]:
     """What the program itself sees."""
     yield {"name": "emit", "mountPath": EMIT}
     if unit.resources.extended_shm:
-        yield {"name": "dshm", "mountPath": "/dev/shm"}  # noqa: S108 (inside the container)
+        yield {"name": "dshm", "mountPath": SHARED_MEMORY}
     for mount in unit.mounts:
         number = fetch_number(mount)
         if number is not None:
