@@ -86,8 +86,8 @@ def _placed(unit: Unit) -> Manifest:
 
 
 def _toleration(one: Toleration) -> Manifest:
-    fields = {"key": one.key, "value": one.value, "effect": one.effect}
-    return {"operator": one.operator, **{name: text for name, text in fields.items() if text}}
+    fields = {"key": one.key, "value": one.value, "effect": str(one.effect)}
+    return {"operator": str(one.operator), **{name: text for name, text in fields.items() if text}}
 
 
 def _alone() -> Manifest:
