@@ -37,6 +37,8 @@ async def application(settings: Settings) -> AsyncIterator[LocalApplication]:
 
         async def wake_runtime() -> None:
             bus.wake()
+            if revival(settings) is None:
+                return
             was_started = launching.ensure(
                 RUNTIME,
                 runtime_environment(settings),
@@ -86,6 +88,11 @@ def make_home(settings: Settings) -> None:
         raise StoreUnusable(
             f"{settings.home} cannot be used as home ({error.strerror}); set ANUBIS_HOME"
         ) from error
+
+
+def revival(settings: Settings) -> tuple[str, ...] | None:
+    """How a background runtime is started; None: who leads by a Lease carries runs, nobody else."""
+    return None if settings.leader_lease else RUNTIME
 
 
 def seat(settings: Settings) -> Seat:

@@ -140,7 +140,8 @@ class LocalApplication:
         """Plan a run. Raises UserError for what the engine cannot do, or could never give."""
         from anubis.bootstrap import submitting
 
-        engine = self.engine(submission.engine or submitting.engine_of(descriptor))
+        wanted = submission.engine or submitting.engine_of(descriptor)
+        engine = self.engine(wanted or self.settings.engines.partition(",")[0])
         with submitting.placing_problems(submission.document):
             request = submitting.request(submission, descriptor, engine, slots=self.settings.slots)
             submitting.must_fit(request, lambda: self.capacities)

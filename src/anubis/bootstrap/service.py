@@ -17,6 +17,8 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime, timedelta
 
+import structlog
+
 from anubis.adapters.access_store.sqlite import SqliteAccessStore
 from anubis.adapters.action_store.sqlite import SqliteActionStore
 from anubis.adapters.clock.system import SystemClock
@@ -69,8 +71,8 @@ class Door:
 async def opened(settings: Settings, door: Door) -> AsyncIterator[tuple[Service, Carrying]]:
     """Be the runtime of a home, with all that routes need. SIGTERM and SIGINT set ``stop``.
 
-    Raises UserError if tokens are required and no admin has one, NotPossible if another service
-    is the runtime of this home.
+    Raises UserError if tokens are required and no admin has one, unless a Lease says that we are in
+    a pod; NotPossible if another service is the runtime of this home.
     """
     embedded.make_home(settings)
     clock = SystemClock()
@@ -79,7 +81,7 @@ async def opened(settings: Settings, door: Door) -> AsyncIterator[tuple[Service,
         kept = await stack.enter_async_context(stores.opened(settings))
         access = SqliteAccessStore(kept.database)
         if door.requires_tokens and not await tokens.has_admin(access, clock):
-            raise UserError(_NO_ADMIN.format(address=door.address))
+            _miss_admin(settings, door)
         lock = await succession.take(seat, clock)
         stack.callback(lock.release)
         stack.enter_context(succession.announced(seat, door.address))
@@ -93,6 +95,14 @@ async def opened(settings: Settings, door: Door) -> AsyncIterator[tuple[Service,
 _NO_ADMIN = """\
 {address} requires tokens, and no admin has one. Make one first; its secret is shown once:
   anubis token create YOUR_NAME --role admin"""
+
+
+def _miss_admin(settings: Settings, door: Door) -> None:
+    """Raise UserError; but not in a pod, where tokens can only be made once we are there."""
+    words = _NO_ADMIN.format(address=door.address)
+    if not settings.leader_lease:
+        raise UserError(words)
+    structlog.get_logger("anubis.api").warning("no_admin", advice=words)
 
 
 def _service(settings: Settings, kept: Stores, carried: Carrying, door: Door) -> Service:

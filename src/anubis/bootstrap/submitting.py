@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Mapping
 
@@ -22,9 +23,6 @@ from anubis.stages.planning import planning
 from anubis.stages.queueing import fitting
 from anubis.stages.submission.submitting import Request
 
-DEFAULT_ENGINE = "process"
-"""What ``execution_engine = "default"`` means where there is no cluster."""
-
 PYTHON_OF_IMAGES = "python3"
 """What ``ANUBIS_PYTHON`` is where our own interpreter is not: nearly every image has one of it."""
 
@@ -32,9 +30,9 @@ SUMMED = " (all programs of the run count together)"
 
 
 def engine_of(descriptor: Descriptor) -> str:
-    """The engine a descriptor asks for."""
+    """The engine a descriptor asks for; empty: whichever is the first here."""
     wanted = descriptor.info.execution_engine
-    return DEFAULT_ENGINE if wanted is ExecutionEngine.DEFAULT else wanted.value
+    return "" if wanted is ExecutionEngine.DEFAULT else wanted.value
 
 
 @contextlib.contextmanager
@@ -68,6 +66,7 @@ def request(
         script=submission.document.script,
     )
     plan = planning.plan(descriptor, capabilities, context)
+    plan = dataclasses.replace(plan, submitter=submission.submitter)
     return Request(
         document=submission.document,
         plan=plan,
@@ -77,7 +76,7 @@ def request(
         submitter=submission.submitter,
         key=submission.key,
         priority=_priority(submission, descriptor),
-        demand=demand(plan, descriptor, slots=slots),
+        demand=demand(plan, descriptor, capabilities, slots=slots),
     )
 
 
@@ -101,11 +100,14 @@ def _priority(submission: Submission, descriptor: Descriptor) -> int:
     return wanted
 
 
-def demand(plan: Plan, descriptor: Descriptor, *, slots: int) -> Demand:
+def demand(plan: Plan, descriptor: Descriptor, capabilities: Capabilities, *, slots: int) -> Demand:
     """What all units together ask of their engine.
 
-    With a single slot, every run has the engine for itself.
+    With a single slot, every run has the engine for itself. Where an engine has many machines, room
+    on them is its own affair, and to be alone is to be alone on one of them.
     """
+    if capabilities.has_machines:
+        return Demand(concurrency=descriptor.limits.concurrency)
     asked = [unit.resources for unit in plan.units]
     exclusive = descriptor.hardware.exclusive
     return Demand(

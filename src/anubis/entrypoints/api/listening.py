@@ -39,6 +39,11 @@ class Listener:
         return f"{'https' if is_secure else 'http'}://{shown}:{port}"
 
     @property
+    def port(self) -> int:
+        """Which the operating system chose, where we did not."""
+        return self._name[1]
+
+    @property
     def _name(self) -> tuple[str, int]:
         host, port = self.socket.getsockname()[:2]
         return str(host), int(port)

@@ -8,26 +8,21 @@ import functools
 import logging as foreign_logging
 import os
 import resource
-import socket
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import structlog
-import uvicorn
 import uvloop
-from fastapi import FastAPI
 
-from anubis.bootstrap import service
+from anubis.adapters.clock.system import SystemClock
+from anubis.bootstrap import leading, service
 from anubis.entrypoints.api import app, certificates, listening
-from anubis.entrypoints.api.protocol import BoundedProtocol
+from anubis.entrypoints.api.listening import Listener
+from anubis.entrypoints.api.standing_by import standing_by
+from anubis.entrypoints.api.web_server import WebServer
 from anubis.runtime import logging
+from anubis.runtime.supervising import Work
 from anubis.settings.model import Settings
-
-KEEP_ALIVE = 75
-"""Seconds that an idle connection stays, as with most servers."""
-
-LAST_WORDS = 1
-"""Seconds for requests in progress when we leave. What takes longer is asked again."""
 
 
 def run(settings: Settings, announce: Callable[[str], None]) -> None:
@@ -51,9 +46,14 @@ async def _serve(settings: Settings, announce: Callable[[str], None]) -> None:
             address=listener.address(is_secure=secure is not None),
             requires_tokens=settings.requires_tokens or not listener.is_loopback,
         )
-        async with service.opened(settings, door) as (served, carried):
+        async with contextlib.AsyncExitStack() as stack:
+            keep = await _led(settings, listener, secure, stack)
+            if keep is None:
+                return
+            served, carried = await stack.enter_async_context(service.opened(settings, door))
+            carried.start(keep, name="leading")
             _allow_many_connections()
-            server = _Server(_configured(app.create(served), secure))
+            server = WebServer(app.create(served), secure)
             http = functools.partial(server.serve, sockets=[listener.socket])
             task = carried.start(http, name="http")
             if await server.listens():
@@ -67,51 +67,25 @@ async def _serve(settings: Settings, announce: Callable[[str], None]) -> None:
 _NO_TLS = "tokens and results travel in the clear; give --tls-certificate, or put a proxy in front"
 
 
-class _Server(uvicorn.Server):
-    """uvicorn, with the signals left to us."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self._is_decided = asyncio.Event()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave them as they are."""
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to serve these sockets."""
-        await super().startup(sockets)
-        self._is_decided.set()
-
-    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve until ``should_exit``."""
-        try:
-            await super().serve(sockets)
-        finally:
-            self._is_decided.set()
-
-    async def listens(self) -> bool:
-        """Whether connections are served, once that is known."""
-        await self._is_decided.wait()
-        return self.started
+async def _led(
+    settings: Settings,
+    listener: Listener,
+    secure: ssl.SSLContext | None,
+    stack: contextlib.AsyncExitStack,
+) -> Work | None:
+    """Wait until it is our turn to serve this home, if there are several of us. Gives what must
+    go on for as long as we serve; None: we were told to leave before.
+    """
+    if not settings.leader_lease:
+        return _nothing
+    candidate = await stack.enter_async_context(leading.opened(settings, listener.port))
+    async with standing_by(listener.socket, secure, candidate.leader, SystemClock().now()):
+        leads = await candidate.lead()
+    return candidate.keep if leads else None
 
 
-def _configured(api: FastAPI, secure: ssl.SSLContext | None) -> uvicorn.Config:
-    return uvicorn.Config(
-        api,
-        http=BoundedProtocol,
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,  # Envelope writes one, without what is nobody's business
-        server_header=False,
-        proxy_headers=False,  # anybody can send them; the address of a proxy is the truth here
-        backlog=listening.BACKLOG,
-        timeout_keep_alive=KEEP_ALIVE,
-        timeout_graceful_shutdown=LAST_WORDS,
-        ssl_context_factory=None if secure is None else lambda *_: secure,
-    )
+async def _nothing() -> None:
+    """Alone in a home, nothing must be kept up."""
 
 
 def _allow_many_connections() -> None:

@@ -15,6 +15,8 @@ from anubis.settings import loading
 def runtime_command(descriptor: int | None) -> None:
     """Serve the runs of this home in the background."""
     settings = loading.load(os.environ)
+    if settings.leader_lease:  # a replica of the service carries the runs of this home
+        return
     lock = RuntimeLock(settings.runtime_lock)
     if descriptor is not None:
         lock.take_over(descriptor)
