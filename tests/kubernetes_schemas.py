@@ -1,8 +1,8 @@
 """The official schemas of Kubernetes, and what is wrong with an object by them.
 
-They are part of Kubernetes' source (``api/openapi-spec/v3``), which building the test cluster brings
-along; a cluster tells them too. Fields that they do not know are problems here: a real API server
-drops those silently unless it is asked not to.
+They are part of the source of Kubernetes (``api/openapi-spec/v3``), which building the test cluster
+brings along; a cluster tells them too. Fields that they do not know are problems here: a real API
+server drops those silently unless it is asked not to.
 """
 
 from __future__ import annotations
