@@ -8,9 +8,11 @@ from anubis.stages.presentation.plan_shapes import (
     DefinitionShape,
     FetchedShape,
     MountShape,
+    PlacementShape,
     PlanShape,
     ProbeShape,
     ResourcesShape,
+    TolerationShape,
     UnitShape,
 )
 from anubis.stages.presentation.shapes import demand_shape
@@ -39,6 +41,7 @@ def _unit(fields: Fields) -> UnitShape:
         script=fields.maybe_text("script"),
         mounts=[_mount(one) for one in fields.parts("mounts")],
         resources=_resources(fields.part("resources")),
+        placement=_placement(fields.maybe_part("placement")),
         cpu_affinity=fields.wholes("cpu_affinity"),
         niceness=fields.whole("niceness"),
         ports=fields.wholes("ports"),
@@ -63,10 +66,38 @@ def _resources(fields: Fields) -> ResourcesShape:
     return ResourcesShape(
         cpus=fields.number("cpus") if fields.has("cpus") else None,
         memory_bytes=fields.maybe_whole("memory_bytes"),
+        requested_cpus=fields.number("requested_cpus") if fields.has("requested_cpus") else None,
+        requested_memory_bytes=fields.maybe_whole("requested_memory_bytes"),
         gpus=fields.whole("gpus"),
         extended_shm=fields.flag("extended_shm"),
         privileged=fields.flag("privileged"),
         ulimits={name: ulimits.whole(name) for name in ulimits.raw()},
+    )
+
+
+def _placement(fields: Fields | None) -> PlacementShape | None:
+    if fields is None:
+        return None
+    return PlacementShape(
+        instance_type=fields.maybe_text("instance_type"),
+        zone=fields.maybe_text("zone"),
+        exclusive=fields.flag("exclusive"),
+        node_selector=dict(fields.pairs("node_selector")),
+        tolerations=[_toleration(one) for one in fields.parts("tolerations")],
+        annotations=dict(fields.pairs("annotations")),
+        service_account=fields.maybe_text("service_account"),
+        pull_secrets=fields.texts("pull_secrets"),
+        priority_class=fields.maybe_text("priority_class"),
+        runtime_class=fields.maybe_text("runtime_class"),
+    )
+
+
+def _toleration(fields: Fields) -> TolerationShape:
+    return TolerationShape(
+        key=fields.text("key"),
+        operator=fields.text("operator"),
+        value=fields.text("value"),
+        effect=fields.text("effect"),
     )
 
 

@@ -102,6 +102,10 @@ class Resources:
 
     cpus: float | None = None  #: None: all
     memory_bytes: int | None = None  #: None: all
+    requested_cpus: float | None = None
+    """That must be free where it starts, though it may use more; only without ``cpus``, which says
+    both. None: nothing in particular."""
+    requested_memory_bytes: int | None = None  #: likewise, only without ``memory_bytes``
     gpus: int = 0
     gpu_ids: tuple[int, ...] = ()  #: which ones, once the run was given them
     extended_shm: bool = True  #: whether ``/dev/shm`` may grow beyond the engine's usual size

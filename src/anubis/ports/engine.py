@@ -27,6 +27,7 @@ class Capabilities:
     needs_image: bool
     honours_affinity: bool
     honours_niceness: bool = True
+    honours_ulimits: bool = True  #: or may pass them over, as they mean nothing without containers
     isolates: bool = False
     """Whether each unit has files, a host name and ports of its own. If not, all of them share
     those of the machine."""

@@ -31,9 +31,11 @@ class Allotments:
         self._given: dict[RunId, tuple[int, ...]] = {}  # to runs that may not have it noted yet
 
     async def give(self, run: Run, under_way: Sequence[Run]) -> tuple[int, ...]:
-        """GPUs for a run that is about to start beside those under way; none if it wants none."""
+        """GPUs for a run that is about to start beside those under way; none if it wants none, or
+        if its engine gives them out itself.
+        """
         capacity = self._capacities.get(run.engine)
-        if not run.demand.gpus or capacity is None:
+        if not run.demand.gpus or capacity is None or not capacity.numbers_gpus:
             return ()
         others = [other for other in under_way if other.demand.gpus and other.id != run.id]
         self._given = {other.id: await self._of(other) for other in others}

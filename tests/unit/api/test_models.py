@@ -48,6 +48,8 @@ PAIRS: list[tuple[Any, type[BaseModel]]] = [
     (plan_shapes.PlanShape, plan_models.Plan),
     (plan_shapes.UnitShape, plan_models.Unit),
     (plan_shapes.ResourcesShape, plan_models.Resources),
+    (plan_shapes.PlacementShape, plan_models.Placement),
+    (plan_shapes.TolerationShape, plan_models.Toleration),
     (plan_shapes.ProbeShape, plan_models.Probe),
     (plan_shapes.MountShape, plan_models.Mount),
     (plan_shapes.FetchedShape, plan_models.Fetched),

@@ -22,11 +22,20 @@ DOCUMENT = Document(name="d.toml", directory="", content=b"")
 
 def shape(name: str) -> PlanShape:
     """A plan of those that planning is held against."""
-    text = (GOLDEN / f"{name}.isolated.json").read_text("utf-8").replace("|", "\\u0000")
+    text = (GOLDEN / f"{name}.json").read_text("utf-8").replace("|", "\\u0000")
     return plan_shape(plans.from_json(text), "docker", Demand(cpus=1.5))
 
 
-@pytest.mark.parametrize("name", ["single_node", "inference", "mxnet_parameter_server"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "single_node.isolated",
+        "inference.isolated",
+        "mxnet_parameter_server.isolated",
+        "machines_single.cluster",
+        "machines_inference.cluster",
+    ],
+)
 async def test_a_plan_arrives_as_it_was_sent(name: str) -> None:
     service = Service(httpx.Response(200, json={"plan": shape(name), "warnings": []}))
     async with service.client() as client:
@@ -36,7 +45,7 @@ async def test_a_plan_arrives_as_it_was_sent(name: str) -> None:
 
 
 async def test_a_plan_that_is_none_is_named() -> None:
-    odd = shape("single_node")
+    odd = shape("single_node.isolated")
     odd["units"][0]["ports"] = ["80"]  # type: ignore[list-item]  # the point of the test
     service = Service(httpx.Response(200, json={"plan": odd, "warnings": []}))
     async with service.client() as client:

@@ -105,6 +105,8 @@ def test_the_values_of_every_notation_are_normalised() -> None:
     assert descriptor.limits == Limits(
         fetching=timedelta(minutes=1),
         queued=timedelta(hours=36),
+        capacity=timedelta(minutes=5),
+        pulling=timedelta(minutes=20),
         starting=timedelta(seconds=1.5),
         readiness=timedelta(seconds=90),
         running=timedelta(hours=2),

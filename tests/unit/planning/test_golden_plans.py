@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from anubis.adapters.engine.kubernetes.capabilities import KUBERNETES
 from anubis.domain import blanks
 from anubis.domain import plan as plans
 from anubis.domain.document import Document
@@ -33,6 +34,7 @@ ENGINES = {
         honours_affinity=True,
         isolates=True,
     ),
+    "cluster": KUBERNETES,
 }
 
 

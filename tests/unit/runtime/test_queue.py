@@ -308,6 +308,16 @@ async def test_a_start_that_is_repeated_after_a_crash_has_the_same_gpus() -> Non
         assert [queue.engine.gpus_of(run) for run in (first, second)] == ["0", "1"]
 
 
+async def test_an_engine_that_numbers_its_gpus_itself_is_told_no_numbers() -> None:
+    queue = Queue()
+    run_id = await queue.submit(demand=Demand(gpus=2))
+    async with queue.worker(dataclasses.replace(WIDE, numbers_gpus=False)):
+        assert await queue.states(run_id) == [RunState.RUNNING]
+        assert queue.engine.gpus_of(run_id) is None
+        assert queue.engine.plans[run_id].units[0].resources.gpu_ids == ()
+    assert await given(queue.store, [run_id]) == []
+
+
 async def test_a_descriptor_that_names_its_gpus_is_believed() -> None:
     queue = Queue()
     run_id = await queue.submit(

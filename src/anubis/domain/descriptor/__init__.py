@@ -15,6 +15,7 @@ from anubis.domain.descriptor.descriptor import (
     benchmark_name,
 )
 from anubis.domain.descriptor.hardware import GPUS, Distributed, Hardware, ServerHardware, Strategy
+from anubis.domain.descriptor.kubernetes import Kubernetes, TaintEffect, TolerationOperator
 from anubis.domain.descriptor.recurrence import Recurrence
 from anubis.domain.descriptor.server import Probe, ProbeScheme, Server, ServerEnvironment
 from anubis.domain.descriptor.workload import (
@@ -41,6 +42,7 @@ __all__ = [
     "Framework",
     "Hardware",
     "Info",
+    "Kubernetes",
     "MachineLearning",
     "Metric",
     "Output",
@@ -53,6 +55,8 @@ __all__ = [
     "ServerHardware",
     "Source",
     "Strategy",
+    "TaintEffect",
+    "TolerationOperator",
     "TomlValue",
     "benchmark_name",
 ]

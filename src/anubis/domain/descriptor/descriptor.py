@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final, Union
 
 from anubis.domain.descriptor.hardware import Hardware
+from anubis.domain.descriptor.kubernetes import Kubernetes
 from anubis.domain.descriptor.recurrence import Recurrence
 from anubis.domain.descriptor.server import Server
 from anubis.domain.descriptor.workload import (
@@ -86,6 +87,7 @@ class Descriptor:
     data: Data = dataclasses.field(default_factory=Data)
     output: Output = dataclasses.field(default_factory=Output)
     server: Server | None = None
+    kubernetes: Kubernetes = dataclasses.field(default_factory=Kubernetes)
     custom_params: CustomParams = dataclasses.field(default_factory=CustomParams)
     limits: Limits = dataclasses.field(default_factory=Limits)
     schedule: Recurrence = dataclasses.field(default_factory=Recurrence)

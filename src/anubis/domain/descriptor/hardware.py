@@ -36,7 +36,7 @@ class ServerHardware:
     availability_zone: str = ""  #: wins over ``aws_zone_id``
     cpus: float | None = None  #: that must be free, beside those of the client
     memory_bytes: int | None = None  #: that must be free, beside that of the client
-    gpus: int = 0
+    gpus: int | None = None  #: None: none, or those of the instance type where there is one
     cpu_affinity: tuple[int, ...] = ()  #: sorted, without repeats; empty: all CPUs
     niceness: int = 0
 
@@ -51,7 +51,7 @@ class Hardware:
     availability_zone: str = ""  #: wins over ``aws_zone_id``
     cpus: float | None = None  #: that must be free; None: nothing in particular
     memory_bytes: int | None = None  #: that must be free; None: nothing in particular
-    gpus: int = 0
+    gpus: int | None = None  #: None: none, or those of the instance type where there is one
     exclusive: bool | None = None  #: None: as the installation does it
     distributed: Distributed = dataclasses.field(default_factory=Distributed)
     cpu_affinity: tuple[int, ...] = ()  #: sorted, without repeats; empty: all CPUs

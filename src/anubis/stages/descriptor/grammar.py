@@ -12,6 +12,7 @@ from anubis.domain import descriptor as model
 from anubis.domain.demand import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from anubis.domain.plan import Limits
 from anubis.stages.descriptor import rules
+from anubis.stages.descriptor.clusters import KUBERNETES_TABLE
 from anubis.stages.descriptor.kinds import BOOLEAN, FILLED_TEXT, FREE_TABLE, TEXT, choice, integer
 from anubis.stages.descriptor.notations import (
     ARCHIVE,
@@ -125,13 +126,14 @@ _DEMAND: Final = (
     Key(
         name="gpus",
         kind=integer(0, MOST_GPUS),
-        meaning="GPUs that the run gets; no other run has them meanwhile.",
+        meaning="GPUs that only this run gets; absent: in a cluster those of the instance type.",
     ),
 )
 _EXCLUSIVE: Final = Key(
     name="exclusive",
     kind=BOOLEAN,
-    meaning="Whether nothing else may run meanwhile; true if the engine has a single slot.",
+    meaning="Whether nothing else may run meanwhile, in a cluster: on the same node; true if the "
+    "engine has a single slot.",
 )
 
 _DISTRIBUTED: Final = Table(
@@ -416,6 +418,16 @@ _LIMITS: Final = Table(
     keys=(
         Key(name="fetching", kind=DURATION, meaning="How long fetching data may take."),
         Key(name="queued", kind=DURATION, meaning="How long to wait for room on the engine."),
+        Key(
+            name="capacity",
+            kind=DURATION,
+            meaning="How long to wait until a node of a cluster has room.",
+        ),
+        Key(
+            name="pulling",
+            kind=DURATION,
+            meaning="How long a node of a cluster may take to bring the image.",
+        ),
         Key(name="starting", kind=DURATION, meaning="How long the engine may take to start."),
         Key(
             name="readiness",
@@ -460,6 +472,11 @@ DESCRIPTOR: Final = Table(
         Key(name="data", kind=_DATA, meaning="What the program reads."),
         Key(name="output", kind=_OUTPUT, meaning="What to collect from the program."),
         Key(name="server", kind=_SERVER, meaning="The server an inference benchmark measures."),
+        Key(
+            name="kubernetes",
+            kind=KUBERNETES_TABLE,
+            meaning="Which nodes of a cluster; other engines ignore it.",
+        ),
         Key(name="limits", kind=_LIMITS, meaning="How long and how much everything may take."),
         Key(name="custom_params", kind=_CUSTOM_PARAMS, meaning="Settings of single engines."),
     ),

@@ -32,6 +32,7 @@ strategy = "single_node"
 #: exclusive = true      # nothing else of ours may run meanwhile
 #: cpu_affinity = "0-3"  # the CPUs the program may use
 #: niceness = 5          # -20 (first) to 19 (last)
+#: instance_type = "m7i.4xlarge"  # which machine of a cluster
 
 [env.vars]
 # Environment variables of the program.
@@ -62,6 +63,10 @@ pattern = 'step=(\\d+)'
 name = "seconds"
 units = "s"
 pattern = 'seconds=(\\S+)'
+
+#: [kubernetes]                # what other engines than kubernetes ignore
+#: node_selector = { "example.org/pool" = "bench" }
+#: tolerations = [{ key = "example.org/bench", operator = "Exists" }]
 
 [limits]
 running = "10m"  # the run is stopped after this; also: queued, starting, finishing, grace

@@ -10,7 +10,7 @@ from typing import Final
 from anubis.domain import blanks
 from anubis.domain import descriptor as model
 from anubis.domain.plan import Probe, ProbeKind, Unit
-from anubis.stages.planning import commands, programs
+from anubis.stages.planning import commands, machines, programs
 from anubis.stages.planning.layout import Draft, Layout, Task, definitions
 from anubis.stages.planning.programs import SERVER_FIELDS, Program
 
@@ -29,10 +29,10 @@ def draft(task: Task) -> Draft:
     """Server and client. Both know where the server listens."""
     server = _server(task.descriptor)
     told = _addresses(_ports(server.env))
-    client = programs.benchmark(task.descriptor, CLIENT, task.data)
+    client = programs.benchmark(task.descriptor, task.place, CLIENT, task.data)
     return Draft(
         programs=(
-            dataclasses.replace(_program(server), told=told, data=task.models),
+            dataclasses.replace(_program(task, server), told=told, data=task.models),
             dataclasses.replace(client, told=told),
         )
     )
@@ -61,7 +61,7 @@ def _server(descriptor: model.Descriptor) -> model.Server:
     return descriptor.server
 
 
-def _program(server: model.Server) -> Program:
+def _program(task: Task, server: model.Server) -> Program:
     env, hardware = server.env, server.hardware
     return Program(
         name=SERVER,
@@ -70,7 +70,8 @@ def _program(server: model.Server) -> Program:
         arguments=commands.split(env.start_command_args),
         image=env.docker_image,
         variables=env.vars,
-        resources=programs.resources(env, hardware.cpus, hardware.memory_bytes, hardware.gpus),
+        resources=programs.resources(env, hardware, task.place),
+        placement=machines.placement(task.descriptor, hardware),
         cpu_affinity=hardware.cpu_affinity,
         niceness=hardware.niceness,
     )

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final
 
+from anubis.domain import blanks
 from anubis.domain.errors import UserError
 from anubis.domain.plan import Probe, ProbeKind, Resources, Unit
 from anubis.stages.planning import commands, paths, programs, sizing
@@ -108,7 +109,7 @@ _OVER_SSH: Final = {
 
 def draft(task: Task) -> Draft:
     """The launcher; workers have the same image and hardware."""
-    wrong = tuple(sizing.obstacles(task.descriptor))
+    wrong = tuple(sizing.obstacles(task.descriptor, task.place))
     try:
         return Draft(programs=(_launcher(task),), obstacles=wrong)
     except UserError as error:
@@ -137,21 +138,26 @@ def layout(task: Task) -> Layout:
 
 def _launcher(task: Task) -> Program:
     launched_by, command, arguments = _words(task)
+    program = _surrounded(task, LAUNCHER)
     return dataclasses.replace(
-        programs.surrounded(task.descriptor, LAUNCHER, task.data),
+        program,
         launched_by=launched_by,
         command=command,
         arguments=arguments,
         told=_told(task),
-        resources=_resources(task),
+        resources=_resources(task, program.resources),
     )
 
 
-def _resources(task: Task) -> Resources:
+def _surrounded(task: Task, name: str) -> Program:
+    return programs.surrounded(task.descriptor, task.place, name, task.data)
+
+
+def _resources(task: Task, machine: Resources) -> Resources:
     """The launcher does little, unless the ranks are processes of its own machine."""
     if task.place.isolates:
-        return programs.resources(task.descriptor.env, None, None, 0)
-    return sizing.share(task.descriptor, times=sizing.size(task.descriptor).instances)
+        return programs.modest(task.descriptor.env)
+    return sizing.share(machine, times=sizing.size(task.descriptor).instances)
 
 
 def _words(task: Task) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
@@ -174,7 +180,7 @@ def _script(task: Task) -> str:
     ml = task.descriptor.ml
     gap = "" if ml.benchmark_code[-1:].isspace() else " "
     text = commands.script(ml.benchmark_code + (gap + ml.args if ml.args else ""))
-    program = programs.surrounded(task.descriptor, LAUNCHER, task.data)
+    program = _surrounded(task, LAUNCHER)
     return paths.replaced(text, program.real_paths(task.place))
 
 
@@ -198,9 +204,10 @@ def _extent(task: Task) -> Mapping[str, str]:
 
 def _files(task: Task, workers: list[str]) -> Mapping[str, str]:
     size = sizing.size(task.descriptor)
-    # Names and not blanks: files are written before the engine knows where its units are. An engine
-    # that isolates makes the names of units known to each other.
-    slots = dict.fromkeys(workers, size.processes) or {"localhost": size.total}
+    # An engine that brings files knows where its units are when it writes them. Elsewhere they are
+    # written before: there, one that isolates makes the names of units known to each other.
+    hosts = [blanks.host(name) if task.place.brings else name for name in workers]
+    slots = dict.fromkeys(hosts, size.processes) or {"localhost": size.total}
     files = {HOSTFILE: "".join(f"{host} slots={count}\n" for host, count in slots.items())}
     if workers:
         files |= {"ssh_config": _SSH_CONFIG, "sshd_config": _SSHD_CONFIG}
@@ -210,7 +217,7 @@ def _files(task: Task, workers: list[str]) -> Mapping[str, str]:
 
 
 def _worker(task: Task, name: str) -> Unit:
-    program = programs.surrounded(task.descriptor, name, task.data)
+    program = _surrounded(task, name)
     unit = programs.unit(dataclasses.replace(program, told=_extent(task)), task.place)
     return dataclasses.replace(
         unit,

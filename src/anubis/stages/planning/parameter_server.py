@@ -28,12 +28,12 @@ ROOT_PORT: Final = 9091
 
 def draft(task: Task) -> Draft:
     """One of the workers: the others have the same command, image and hardware."""
-    wrong = (*sizing.obstacles(task.descriptor), *_obstacles_of_gpus(task))
+    wrong = (*sizing.obstacles(task.descriptor, task.place), *_obstacles_of_gpus(task))
     return Draft(programs=(_program(task, DECIDING, WORKER),), obstacles=wrong)
 
 
 def _obstacles_of_gpus(task: Task) -> Iterator[str]:
-    processes, gpus = sizing.size(task.descriptor).processes, task.descriptor.hardware.gpus
+    processes, gpus = sizing.size(task.descriptor).processes, task.descriptor.hardware.gpus or 0
     asked = task.descriptor.hardware.distributed.processes_per_instance
     if asked != GPUS and gpus % processes:
         yield (
@@ -64,16 +64,17 @@ def _units(task: Task, role: str, count: int) -> Iterator[Unit]:
 
 def _program(task: Task, name: str, role: str) -> Program:
     # All have the data, for all have the same command, which may name it.
-    program = programs.benchmark(task.descriptor, name, task.data)
+    program = programs.benchmark(task.descriptor, task.place, name, task.data)
     told = _told(task, name, role)
-    return dataclasses.replace(program, told=told, resources=_resources(task, role))
+    resources = _resources(task, program.resources, role)
+    return dataclasses.replace(program, told=told, resources=resources)
 
 
-def _resources(task: Task, role: str) -> Resources:
+def _resources(task: Task, machine: Resources, role: str) -> Resources:
     """Workers share what is asked for each machine; the others do little."""
     if role != WORKER:
-        return programs.resources(task.descriptor.env, None, None, 0)
-    return sizing.share(task.descriptor, of=sizing.size(task.descriptor).processes)
+        return programs.modest(task.descriptor.env)
+    return sizing.share(machine, of=sizing.size(task.descriptor).processes)
 
 
 def _told(task: Task, name: str, role: str) -> Mapping[str, str]:

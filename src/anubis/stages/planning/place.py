@@ -52,6 +52,16 @@ class Place:
         return self.capabilities.needs_image
 
     @property
+    def has_machines(self) -> bool:
+        """Whether the engine chooses a machine for each unit."""
+        return self.capabilities.has_machines
+
+    @property
+    def brings(self) -> bool:
+        """Whether files are written when the engine knows where its units are."""
+        return self.capabilities.brings
+
+    @property
     def surroundings(self) -> Mapping[str, str]:
         """The variables that every program has here before we add anything."""
         return {} if self.has_images else self.context.environment

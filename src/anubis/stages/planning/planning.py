@@ -17,6 +17,7 @@ from anubis.domain.plan import Fetch, Plan
 from anubis.ports.engine import Capabilities
 from anubis.stages.planning import (
     inference,
+    machines,
     message_passing,
     parameter_server,
     programs,
@@ -42,6 +43,8 @@ def plan(descriptor: Descriptor, capabilities: Capabilities, context: Context) -
 
     Raises UserError if the engine cannot do what the descriptor asks for, naming every field.
     """
+    if capabilities.has_machines:
+        descriptor = machines.equipped(descriptor)
     asked = _asked(descriptor, context.directory)
     fetches = sources.joined([fetch for _, fetches in asked for fetch in fetches])
     data, models = (sources.placed(wanted, own, fetches) for wanted, own in asked)
@@ -52,6 +55,7 @@ def plan(descriptor: Descriptor, capabilities: Capabilities, context: Context) -
     obstacles = [
         *_obstacles_of_strategy(descriptor.hardware.strategy, capabilities),
         *_obstacles_of_draft(strategy.draft(task), place),
+        *(machines.obstacles(descriptor) if capabilities.has_machines else ()),
         *sources.obstacles(*asked[0], data),
         *sources.obstacles(*asked[1], models),
     ]
@@ -66,6 +70,7 @@ def plan(descriptor: Descriptor, capabilities: Capabilities, context: Context) -
         fetches=fetches,
         files=layout.files,
         needs_keys=layout.needs_keys,
+        labels=dict(descriptor.info.labels),
     )
 
 

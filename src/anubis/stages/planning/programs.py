@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from anubis.domain.descriptor import Descriptor, Environment, ServerEnvironment
-from anubis.domain.plan import SCRIPTS_VARIABLE, Resources, Unit
-from anubis.stages.planning import commands, paths, sources
+from anubis.domain.plan import SCRIPTS_VARIABLE, Placement, Resources, Unit
+from anubis.stages.planning import commands, machines, paths, sources
 from anubis.stages.planning.expanding import expanded, undefined
+from anubis.stages.planning.machines import Machine
 from anubis.stages.planning.place import Place
 from anubis.stages.planning.sources import Placed
 
@@ -24,6 +25,7 @@ class Fields:
     affinity: str
     niceness: str
     variables: str
+    ulimits: str
 
 
 BENCHMARK_FIELDS: Final = Fields(
@@ -33,6 +35,7 @@ BENCHMARK_FIELDS: Final = Fields(
     affinity="hardware.cpu_affinity",
     niceness="hardware.niceness",
     variables="env.vars",
+    ulimits="env.ulimits",
 )
 SERVER_FIELDS: Final = Fields(
     command="server.env.start_command",
@@ -41,6 +44,7 @@ SERVER_FIELDS: Final = Fields(
     affinity="server.hardware.cpu_affinity",
     niceness="server.hardware.niceness",
     variables="server.env.vars",
+    ulimits="server.env.ulimits",
 )
 
 
@@ -57,6 +61,7 @@ class Program:
     variables: Mapping[str, str]  #: from the descriptor
     told: Mapping[str, str] = dataclasses.field(default_factory=dict)  #: what its strategy adds
     resources: Resources
+    placement: Placement  #: for engines that have many machines
     cpu_affinity: tuple[int, ...]
     niceness: int
     data: tuple[Placed, ...] = ()
@@ -79,16 +84,18 @@ class Program:
         return {**place.real_paths, **sources.real_paths(self.data, isolates=place.isolates)}
 
 
-def benchmark(descriptor: Descriptor, name: str, data: tuple[Placed, ...]) -> Program:
+def benchmark(descriptor: Descriptor, place: Place, name: str, data: tuple[Placed, ...]) -> Program:
     """The program that ``[ml]`` describes. Raises UserError if it cannot be split into words."""
     return dataclasses.replace(
-        surrounded(descriptor, name, data),
+        surrounded(descriptor, place, name, data),
         command=commands.split(descriptor.ml.benchmark_code),
         arguments=commands.split(descriptor.ml.args),
     )
 
 
-def surrounded(descriptor: Descriptor, name: str, data: tuple[Placed, ...]) -> Program:
+def surrounded(
+    descriptor: Descriptor, place: Place, name: str, data: tuple[Placed, ...]
+) -> Program:
     """The same without a command: image, variables, hardware and data."""
     hardware = descriptor.hardware
     return Program(
@@ -96,21 +103,30 @@ def surrounded(descriptor: Descriptor, name: str, data: tuple[Placed, ...]) -> P
         fields=BENCHMARK_FIELDS,
         image=descriptor.env.docker_image,
         variables=descriptor.env.vars,
-        resources=resources(descriptor.env, hardware.cpus, hardware.memory_bytes, hardware.gpus),
+        resources=resources(descriptor.env, hardware, place),
+        placement=machines.placement(descriptor, hardware),
         cpu_affinity=hardware.cpu_affinity,
         niceness=hardware.niceness,
         data=data,
     )
 
 
-def resources(
-    env: Environment | ServerEnvironment, cpus: float | None, memory: int | None, gpus: int
-) -> Resources:
-    """What a container of this environment may use."""
+def resources(env: Environment | ServerEnvironment, machine: Machine, place: Place) -> Resources:
+    """What a container of this environment may use of one machine, and asks for."""
+    asked = machines.request(machine) if place.has_machines else machines.Request()
+    return dataclasses.replace(
+        modest(env),
+        cpus=machine.cpus,
+        memory_bytes=machine.memory_bytes,
+        requested_cpus=asked.cpus,
+        requested_memory_bytes=asked.memory_bytes,
+        gpus=machine.gpus or 0,
+    )
+
+
+def modest(env: Environment | ServerEnvironment) -> Resources:
+    """The same for a program that does little."""
     return Resources(
-        cpus=cpus,
-        memory_bytes=memory,
-        gpus=gpus,
         extended_shm=env.extended_shm,
         privileged=env.privileged,
         ulimits=dict(env.ulimits),
@@ -134,6 +150,7 @@ def unit(program: Program, place: Place) -> Unit:
         niceness=program.niceness,
         mounts=(*place.script_mounts, *sources.mounts(program.data)) if place.isolates else (),
         resources=program.resources,
+        placement=program.placement if place.has_machines else Placement(),
     )
 
 
@@ -156,6 +173,11 @@ def _obstacles(program: Program, place: Place) -> Iterator[str]:
         yield f"{fields.affinity}: the engine '{engine.name}' cannot choose CPUs"
     if program.niceness and not engine.honours_niceness:
         yield f"{fields.niceness}: the engine '{engine.name}' cannot set it; limit the CPUs instead"
+    if program.resources.ulimits and not engine.honours_ulimits:
+        yield (
+            f"{fields.ulimits}: the engine '{engine.name}' cannot set limits of processes; remove "
+            "them, and set them where its nodes start containers"
+        )
     yield from _obstacles_of_words(program, place)
 
 

@@ -9,7 +9,7 @@ from anubis.stages.planning.layout import Draft, Layout, Task, definitions
 
 def draft(task: Task) -> Draft:
     """The program of ``[ml]``."""
-    return Draft(programs=(programs.benchmark(task.descriptor, SOLE, task.data),))
+    return Draft(programs=(programs.benchmark(task.descriptor, task.place, SOLE, task.data),))
 
 
 def layout(task: Task) -> Layout:

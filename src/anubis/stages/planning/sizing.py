@@ -8,7 +8,8 @@ from typing import Final
 
 from anubis.domain.descriptor import GPUS, Descriptor
 from anubis.domain.plan import Resources
-from anubis.stages.planning import programs
+from anubis.stages.planning import machines
+from anubis.stages.planning.place import Place
 
 MOST: Final = 1_024
 """Machines, and processes in all: more than any of our engines starts for one run."""
@@ -34,17 +35,18 @@ def size(descriptor: Descriptor) -> Size:
     """
     asked = descriptor.hardware.distributed
     each = asked.processes_per_instance
-    processes = max(descriptor.hardware.gpus, 1) if each == GPUS else each
+    processes = max(descriptor.hardware.gpus or 0, 1) if each == GPUS else each
     return Size(instances=min(asked.num_instances, MOST + 1), processes=min(processes, MOST + 1))
 
 
-def obstacles(descriptor: Descriptor) -> Iterator[str]:
+def obstacles(descriptor: Descriptor, place: Place) -> Iterator[str]:
     """What is wrong with the size."""
     hardware = descriptor.hardware
     if hardware.distributed.processes_per_instance == GPUS and not hardware.gpus:
         yield (
             "hardware.distributed.processes_per_instance: found 'gpus' without GPUs, expected "
             "hardware.gpus above zero, or a number of processes"
+            f"{machines.why_no_gpus(hardware) if place.has_machines else ''}"
         )
     if size(descriptor).total > MOST:
         yield (
@@ -53,13 +55,20 @@ def obstacles(descriptor: Descriptor) -> Iterator[str]:
         )
 
 
-def share(descriptor: Descriptor, *, times: int = 1, of: int = 1) -> Resources:
+def share(machine: Resources, *, times: int = 1, of: int = 1) -> Resources:
     """What ``times`` machines may use, or one of several programs ``of`` a machine."""
-    hardware = descriptor.hardware
-    cpus, memory = hardware.cpus, hardware.memory_bytes
-    return programs.resources(
-        descriptor.env,
-        None if cpus is None else cpus * times / of,
-        None if memory is None else memory * times // of,
-        hardware.gpus * times // of,
+
+    def part(number: float | None) -> float | None:
+        return None if number is None else number * times / of
+
+    def whole(number: int | None) -> int | None:
+        return None if number is None else number * times // of
+
+    return dataclasses.replace(
+        machine,
+        cpus=part(machine.cpus),
+        memory_bytes=whole(machine.memory_bytes),
+        requested_cpus=part(machine.requested_cpus),
+        requested_memory_bytes=whole(machine.requested_memory_bytes),
+        gpus=machine.gpus * times // of,
     )

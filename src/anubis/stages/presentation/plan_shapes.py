@@ -13,7 +13,16 @@ from typing import TypedDict
 from anubis.domain import blanks, dataset
 from anubis.domain.demand import Demand
 from anubis.domain.metric import MetricDefinition
-from anubis.domain.plan import Fetch, Mount, Plan, Probe, Resources, Unit
+from anubis.domain.plan import (
+    Fetch,
+    Mount,
+    Placement,
+    Plan,
+    Probe,
+    Resources,
+    Toleration,
+    Unit,
+)
 from anubis.stages.presentation.shapes import DemandShape, demand_shape
 
 
@@ -26,14 +35,43 @@ class MountShape(TypedDict):
 
 
 class ResourcesShape(TypedDict):
-    """What a unit may use, where the engine can enforce it. None: all."""
+    """What a unit may use, where the engine can enforce it. None: all.
+
+    What is only requested must be free where it starts; it may use more.
+    """
 
     cpus: float | None
     memory_bytes: int | None
+    requested_cpus: float | None
+    requested_memory_bytes: int | None
     gpus: int
     extended_shm: bool
     privileged: bool
     ulimits: dict[str, int]
+
+
+class TolerationShape(TypedDict):
+    """A taint of machines that a unit does not mind."""
+
+    key: str
+    operator: str
+    value: str
+    effect: str
+
+
+class PlacementShape(TypedDict):
+    """Where among many machines a unit may run, and as whom. None: as the installation says."""
+
+    instance_type: str | None
+    zone: str | None
+    exclusive: bool
+    node_selector: dict[str, str]
+    tolerations: list[TolerationShape]
+    annotations: dict[str, str]
+    service_account: str | None
+    pull_secrets: list[str]
+    priority_class: str | None
+    runtime_class: str | None
 
 
 class ProbeShape(TypedDict):
@@ -50,7 +88,9 @@ class ProbeShape(TypedDict):
 
 
 class UnitShape(TypedDict):
-    """One program. Without a command, it is what the image does by itself."""
+    """One program. Without a command, it is what the image does by itself; without a placement, it
+    runs wherever the engine likes.
+    """
 
     name: str
     image: str | None
@@ -61,6 +101,7 @@ class UnitShape(TypedDict):
     script: str | None
     mounts: list[MountShape]
     resources: ResourcesShape
+    placement: PlacementShape | None
     cpu_affinity: list[int]
     niceness: int
     ports: list[int]
@@ -123,6 +164,7 @@ def _unit(unit: Unit, *, decides: bool) -> UnitShape:
         script=unit.script or None,
         mounts=[_mount(mount) for mount in unit.mounts],
         resources=_resources(unit.resources),
+        placement=_placement(unit.placement),
         cpu_affinity=list(unit.cpu_affinity),
         niceness=unit.niceness,
         ports=list(unit.ports),
@@ -147,10 +189,38 @@ def _resources(resources: Resources) -> ResourcesShape:
     return ResourcesShape(
         cpus=resources.cpus,
         memory_bytes=resources.memory_bytes,
+        requested_cpus=resources.requested_cpus,
+        requested_memory_bytes=resources.requested_memory_bytes,
         gpus=resources.gpus,
         extended_shm=resources.extended_shm,
         privileged=resources.privileged,
         ulimits=dict(resources.ulimits),
+    )
+
+
+def _placement(placement: Placement) -> PlacementShape | None:
+    if placement == Placement():
+        return None
+    return PlacementShape(
+        instance_type=placement.instance_type or None,
+        zone=placement.zone or None,
+        exclusive=placement.exclusive,
+        node_selector=dict(placement.node_selector),
+        tolerations=[_toleration(one) for one in placement.tolerations],
+        annotations=dict(placement.annotations),
+        service_account=placement.service_account or None,
+        pull_secrets=list(placement.pull_secrets),
+        priority_class=placement.priority_class or None,
+        runtime_class=placement.runtime_class or None,
+    )
+
+
+def _toleration(toleration: Toleration) -> TolerationShape:
+    return TolerationShape(
+        key=toleration.key,
+        operator=str(toleration.operator),
+        value=toleration.value,
+        effect=str(toleration.effect),
     )
 
 

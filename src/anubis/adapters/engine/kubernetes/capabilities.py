@@ -10,6 +10,7 @@ KUBERNETES = Capabilities(
     needs_image=True,
     honours_affinity=False,
     honours_niceness=False,
+    honours_ulimits=False,
     isolates=True,
     brings=True,
     has_machines=True,

@@ -10,9 +10,11 @@ from anubis.entrypoints.cli.rendering import text
 from anubis.entrypoints.cli.rendering.columns import Cell, Column, Row, table
 from anubis.stages.presentation.plan_shapes import (
     FetchedShape,
+    PlacementShape,
     PlanShape,
     ProbeShape,
     ResourcesShape,
+    TolerationShape,
     UnitShape,
 )
 from anubis.stages.presentation.shapes import DemandShape
@@ -38,6 +40,11 @@ _MOUNTS = (
     Column(title="to"),
     Column(title="of", shortens_to=12, leaves=1),
 )
+_PLACES = (
+    Column(title="runs on"),
+    Column(title="with", shortens_to=24),
+    Column(title="unit", shortens_to=12, leaves=1),
+)
 _FETCHES = (
     Column(title="fetched before", shortens_to=24),
     Column(title="as", leaves=2),
@@ -52,6 +59,8 @@ def page(plan: PlanShape, width: int | None) -> str:
     parts = [f"on {engine}, asking for {_asked(plan['demand'])}\n"]
     parts.append(_filled(_UNITS, [_unit(unit) for unit in plan["units"]], width))
     parts.append(_filled(_VARIABLES, _variables(plan["units"]), width))
+    if places := _places(plan["units"]):
+        parts.append(_filled(_PLACES, places, width))
     if mounts := _mounts(plan["units"]):
         parts.append(_filled(_MOUNTS, mounts, width))
     if plan["fetches"]:
@@ -103,6 +112,46 @@ def _mounts(units: Sequence[UnitShape]) -> list[Row]:
     return [_row(*mount, _whose(having[mount], units)) for mount in sorted(having)]
 
 
+def _places(units: Sequence[UnitShape]) -> list[Row]:
+    """Where units may run, for engines that choose, each kind of place once."""
+    having: dict[tuple[str, str], list[str]] = {}
+    for unit in units:
+        if placement := unit["placement"]:
+            having.setdefault((_nodes(placement), _wishes(placement)), []).append(unit["name"])
+    return [_row(*place, _whose(having[place], units)) for place in having]
+
+
+def _nodes(placement: PlacementShape) -> str:
+    parts = [
+        placement["instance_type"] or "",
+        f"in {placement['zone']}" if placement["zone"] else "",
+        *(f"{name}={value}" for name, value in placement["node_selector"].items()),
+        "alone" if placement["exclusive"] else "",
+    ]
+    return ", ".join(filter(None, parts)) or "any node"
+
+
+def _wishes(placement: PlacementShape) -> str:
+    named = {
+        "service account": placement["service_account"],
+        "pull secrets": " ".join(placement["pull_secrets"]),
+        "priority": placement["priority_class"],
+        "runtime": placement["runtime_class"],
+    }
+    parts = [
+        *(f"tolerates {_taint(one)}" for one in placement["tolerations"]),
+        *(f"{what} {name}" for what, name in named.items() if name),
+        *(f"{name}={value}" for name, value in placement["annotations"].items()),
+    ]
+    return ", ".join(parts)
+
+
+def _taint(toleration: TolerationShape) -> str:
+    value = f"={toleration['value']}" if toleration["operator"] == "Equal" else ""
+    effect = f":{toleration['effect']}" if toleration["effect"] else ""
+    return f"{toleration['key'] or 'every taint'}{value}{effect}"
+
+
 def _whose(names: Sequence[str], units: Sequence[UnitShape]) -> str:
     """Which units have it; nothing where there is but one."""
     if len(names) == len(units):
@@ -125,15 +174,21 @@ def _quoted(word: str) -> str:
 
 
 def _used(resources: ResourcesShape) -> str:
-    memory = resources["memory_bytes"]
+    memory, requested = resources["memory_bytes"], resources["requested_memory_bytes"]
     parts = [
         f"{resources['cpus']:g} CPUs" if resources["cpus"] is not None else "",
+        _least(f"{resources['requested_cpus']:g} CPUs") if resources["requested_cpus"] else "",
         text.size(memory) if memory is not None else "",
+        _least(text.size(requested)) if requested else "",
         f"{resources['gpus']} GPUs" if resources["gpus"] else "",
         "all privileges" if resources["privileged"] else "",
         *(f"{name} {_limit(most)}" for name, most in resources["ulimits"].items()),
     ]
     return text.printable(", ".join(filter(None, parts)))
+
+
+def _least(amount: str) -> str:
+    return f"at least {amount}"
 
 
 def _limit(most: int) -> str:

@@ -22,11 +22,43 @@ class Resources(Answer):
     """Null: all."""
     memory_bytes: Count | None
     """Null: all."""
+    requested_cpus: float | None
+    """That must be free where it starts, though it may use more. Null: nothing in particular."""
+    requested_memory_bytes: Count | None
+    """Likewise."""
     gpus: Count
     extended_shm: bool
     privileged: bool
     ulimits: dict[str, int]
     """-1: no limit."""
+
+
+class Toleration(Answer):
+    """A taint of machines that a unit does not mind."""
+
+    key: str
+    """Empty, with the operator Exists: every taint."""
+    operator: str
+    """Equal or Exists."""
+    value: str
+    effect: str
+    """Empty: each."""
+
+
+class Placement(Answer):
+    """Where among many machines a unit may run, and as whom. Null: as the installation says."""
+
+    instance_type: str | None
+    zone: str | None
+    exclusive: bool
+    """Whether no other benchmark may be on the same machine."""
+    node_selector: dict[str, str]
+    tolerations: list[Toleration]
+    annotations: dict[str, str]
+    service_account: str | None
+    pull_secrets: list[str]
+    priority_class: str | None
+    runtime_class: str | None
 
 
 class Probe(Answer):
@@ -60,6 +92,8 @@ class Unit(Answer):
     """The archive of code that it gets."""
     mounts: list[Mount]
     resources: Resources
+    placement: Placement | None
+    """Null: wherever the engine likes."""
     cpu_affinity: list[int]
     niceness: int
     ports: list[int]
