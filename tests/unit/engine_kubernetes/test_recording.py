@@ -111,3 +111,40 @@ def test_readings_are_objects_with_their_fields() -> None:
 def test_json_that_is_none_is_damage(payload: bytes) -> None:
     with pytest.raises(Damaged):
         Frame(Kind.NOTE, 0, payload).json()
+
+
+@pytest.mark.parametrize("can_splice", [True, False])
+def test_bytes_of_a_pipe_become_one_frame(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, can_splice: bool
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    if not can_splice:
+        monkeypatch.setattr(os, "splice", refuse)
+    reader, writer = os.pipe()
+    os.write(writer, b'{"loss": 1}\n')
+    journal = Journal(str(tmp_path / "journal"))
+    journal.append_from(reader, Kind.EMITTED, 12)
+    journal.append(recording.packed(Kind.NOTE, b"{}", 1))
+    for descriptor in (reader, writer):
+        os.close(descriptor)
+    journal.close()
+    found = list(recording.recover(str(tmp_path / "journal")))
+    assert [(frame.kind, frame.data) for frame in found] == [
+        (Kind.EMITTED, b'{"loss": 1}\n'),
+        (Kind.NOTE, b"{}"),
+    ]
+
+
+@pytest.mark.parametrize("arrived", [0, 1, 50, 99])
+def test_what_left_the_pipe_before_a_kill_stays_in_the_journal(
+    tmp_path: pathlib.Path, arrived: int
+) -> None:
+    path = tmp_path / "journal"
+    before = recording.packed(Kind.NOTE, b"{}", 1)
+    frame = recording.packed(Kind.EMITTED, bytes(range(100)), 2)
+    path.write_bytes(before + frame[: recording.HEADER.size + arrived])
+    found = list(recording.recover(str(path), mends=True))
+    assert b"".join(one.data for one in found[1:]) == bytes(range(arrived))
+    assert list(recording.recover(str(path))) == found, "and it reads the same from then on"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import errno
 import json
 import os
 import struct
@@ -152,36 +153,74 @@ def _spans(buffer: bytes) -> Iterator[tuple[int, int, int, int]]:
 
 
 class Journal:
-    """Append frames. One writer at a time."""
+    """Append frames. One writer at a time.
 
-    __slots__ = ("_descriptor", "_pending")
+    On a full disk its methods raise OSError. What the disk did not take is kept, and goes first the
+    next time; ``settle`` is that and nothing else. So nothing that was begun is ever cut off:
+    somebody may have read it.
+    """
+
+    __slots__ = ("_after", "_before", "_can_splice", "_descriptor", "_owed", "_source")
 
     def __init__(self, path: str) -> None:
         """Open it, or make it. After a writer that was killed, ``recover`` comes first."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        self._descriptor = os.open(path, flags, 0o600)
-        self._pending = b""
+        # Not for appending: the kernel moves nothing from a pipe into such a file.
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.lseek(self._descriptor, 0, os.SEEK_END)
+        self._before = self._after = b""
+        self._owed, self._source = 0, -1
+        self._can_splice = True
 
     def append(self, content: bytes) -> None:
-        """Add whole frames.
+        """Add whole frames."""
+        if self._owed:
+            self._after += content
+        else:
+            self._before += content
+        self.settle()
 
-        Raises OSError if the disk takes no more. What it did not take is kept and goes first the
-        next time, also with no content: nothing is ever cut off, for somebody may have read it.
+    def append_from(self, pipe: int, kind: int, size: int) -> None:
+        """Add a frame of so many bytes, which are in the pipe. They are never in our memory, so
+        that a kill can lose none; see ``recover``.
         """
-        self._pending += content
-        while self._pending:
-            self._pending = self._pending[os.write(self._descriptor, self._pending) :]
+        self.settle()
+        self._before = HEADER.pack(kind, size, time.time_ns())
+        self._owed, self._source = size, pipe
+        self.settle()
+
+    def settle(self) -> None:
+        """Write what could not be written before."""
+        while self._before or self._owed:
+            if self._before:
+                self._before = self._before[os.write(self._descriptor, self._before) :]
+            else:
+                self._owed -= self._move()
+        while self._after:
+            self._after = self._after[os.write(self._descriptor, self._after) :]
+
+    def _move(self) -> int:
+        if self._can_splice:
+            try:
+                return os.splice(self._source, self._descriptor, self._owed)
+            except OSError as error:
+                if error.errno != errno.EINVAL:
+                    raise
+                self._can_splice = False  # this file system cannot; a kill may now cost one read
+        self._before = os.read(self._source, self._owed)
+        return len(self._before)
 
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._descriptor)
 
 
-def recover(path: str) -> Iterator[Frame]:
+def recover(path: str, *, mends: bool = False) -> Iterator[Frame]:
     """All whole frames of a journal, oldest first; then cut off one that was not finished.
 
     For a writer that comes after one that was killed: nobody else may be reading, since readers
-    live in the same container. A journal that is damaged is cut off where it is.
+    live in the same container. A journal that is damaged is cut off where it is. ``mends``: a frame
+    that was on its way out of a pipe is not cut off but made as long as it is, since the pipe does
+    not have those bytes any more.
     """
     with contextlib.suppress(FileNotFoundError), open(path, "r+b", buffering=0) as file:  # noqa: PTH123
         whole, rest = 0, b""
@@ -191,4 +230,10 @@ def recover(path: str) -> Iterator[Frame]:
                 for frame in found:
                     whole += HEADER.size + len(frame.payload)
                     yield frame
+        if mends and len(rest) > HEADER.size and rest[0] == Kind.EMITTED:
+            _, _, at_ns = HEADER.unpack_from(rest)
+            payload = rest[HEADER.size :]
+            os.pwrite(file.fileno(), HEADER.pack(Kind.EMITTED, len(payload), at_ns), whole)
+            whole += len(rest)
+            yield Frame(Kind.EMITTED, at_ns, payload)
         file.truncate(whole)
