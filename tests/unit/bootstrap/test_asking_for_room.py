@@ -17,6 +17,7 @@ from anubis.adapters.series_store.memory import MemorySeriesStore
 from anubis.bootstrap import capacity
 from anubis.bootstrap.application import Submission
 from anubis.bootstrap.local import LocalApplication
+from anubis.domain import plan as plans
 from anubis.domain.demand import Demand
 from anubis.domain.document import Document
 from anubis.domain.errors import TooMuch, UserError
@@ -108,6 +109,19 @@ async def test_a_single_slot_makes_runs_exclusive_unless_they_say_otherwise(
     slots: int, said: str, is_alone: bool
 ) -> None:
     assert (await submit(installation(slots=slots), said)).demand.exclusive is is_alone
+
+
+async def test_room_of_an_engine_with_many_machines_is_its_own_affair() -> None:
+    """To be alone is to be alone on a machine: the queue lets others start meanwhile."""
+    cluster = dataclasses.replace(PROCESS, name="cluster", has_machines=True)
+    application = dataclasses.replace(installation(slots=1), engines={"cluster": cluster})
+    text = f'{ASKING}hardware.exclusive = true\nhardware.instance_type = "p3.8xlarge"\n'
+    run = await submit(application, text.replace("gpus = 1", "gpus = 99"), engine="cluster")
+    assert run.demand == Demand(concurrency=3)
+    kept = plans.from_json(await application.store.plan(run.id))
+    assert kept.submitter == "ann"
+    assert kept.units[0].placement.exclusive
+    assert kept.units[0].resources.gpus == 99
 
 
 async def test_what_can_never_fit_is_refused_with_every_field_and_its_place() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from anubis.adapters.engine.kubernetes.capabilities import KUBERNETES
 from anubis.domain.errors import UserError
 from anubis.ports.engine import Capabilities
 from anubis.ports.run_reader import RunQuery
@@ -30,6 +31,27 @@ ml.benchmark_code = "client $(INFERENCE_SERVER_PORT) /data $(BAI_SCRIPTS_PATH)/x
 data.sources = [{src = "https://host/x?key=secret", path = "/data", unpack = true}]
 server.env = {ports = [8080], start_command = "serve 'two words'"}
 server.hardware = {memory = "1KiB"}
+"""
+CLUSTER = """\
+spec_version = "0.1.0"
+info.description = "d"
+hardware.strategy = "inference"
+hardware.availability_zone = "us-east-1a"
+hardware.cpus = 2
+hardware.memory = "1GiB"
+hardware.exclusive = true
+env.docker_image = "i"
+ml.benchmark_code = "measure"
+server.env = {ports = [8080], start_command = "serve", docker_image = "i"}
+server.hardware = {instance_type = "p3.8xlarge"}
+[kubernetes]
+node_selector = {pool = "bench"}
+tolerations = [{operator = "Exists", effect = "NoSchedule"}, {key = "k", value = "v"}]
+annotations = {"a/b" = "c"}
+service_account = "me"
+image_pull_secrets = ["one", "two"]
+priority_class = "high"
+runtime_class = "nvidia"
 """
 
 
@@ -81,6 +103,37 @@ def test_a_plan_shows_which_unit_has_which_variables_and_mounts(
     assert "mounted at from to of" in lines
     assert "/bai/scripts <scripts> read and write all" in lines
     assert "/data <data 0> read client" in lines
+
+
+def test_a_plan_for_a_cluster_shows_where_units_may_run_and_what_must_be_free(
+    world: World, descriptor: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.application = dataclasses.replace(world.application, engines={"kubernetes": KUBERNETES})
+    Path(descriptor).write_text(CLUSTER, "utf-8")
+    assert world.call("plan", descriptor, "--engine", "kubernetes") == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == "on kubernetes, asking for nothing in particular"
+    at_least = "at least 31.3 CPUs, at least 222 GiB, 4 GPUs"
+    assert lines[3].startswith(f"server serve i {at_least} 8080")
+    assert lines[4].startswith("client measure i 2 CPUs, 1 GiB server")
+    place = "in us-east-1a, pool=bench, alone tolerates every taint:NoSchedule, tolerates k=v, "
+    wishes = "service account me, pull secrets one two, priority high, runtime nvidia, a/b=c"
+    at = lines.index("runs on with unit")
+    assert lines[at + 1 : at + 3] == [
+        f"p3.8xlarge, {place}{wishes} server",
+        f"{place}{wishes} client",
+    ]
+
+
+def test_a_unit_of_a_cluster_that_may_run_anywhere_says_nothing_of_places(
+    world: World, descriptor: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.application = dataclasses.replace(world.application, engines={"kubernetes": KUBERNETES})
+    text = 'spec_version = "0.1.0"\ninfo.description = "d"\nenv.docker_image = "i"\n'
+    Path(descriptor).write_text(text, "utf-8")
+    assert world.call("plan", descriptor, "--engine", "kubernetes", "--json") == 0
+    (unit,) = json.loads(capsys.readouterr().out)["units"]
+    assert unit["placement"] is None
 
 
 def test_a_plan_in_json_has_no_secrets_of_the_shell_or_of_links(
