@@ -70,11 +70,10 @@ async def opened(settings: Settings, stores: Stores) -> AsyncIterator[Carrying]:
     async with contextlib.AsyncExitStack() as stack:
         bus = PipeReceiver.open(settings.wake, stack)
         engines = await stack.enter_async_context(
-            all_engines.opened(settings, revive=embedded.RUNTIME)
+            all_engines.opened(settings, embedded.revival(settings), stores.scripts)
         )
         workshop = Workshop(
-            # The lock makes us the only one of this name; what an earlier life held is ours.
-            worker=WorkerId(f"embedded@{socket.gethostname()}"),
+            worker=_name(settings),
             store=stores.runs,
             engines=engines.by_name,
             logs=stores.logs,
@@ -108,3 +107,12 @@ async def opened(settings: Settings, stores: Stores) -> AsyncIterator[Carrying]:
         yield carrying
         if carrying.defects:
             raise carrying.defects[0]
+
+
+def _name(settings: Settings) -> WorkerId:
+    """The lock, or the Lease, makes us the only one of this name: what an earlier life held, or who
+    led before us in another pod, is ours.
+    """
+    if settings.leader_lease:
+        return WorkerId(f"leader@{settings.leader_lease}")
+    return WorkerId(f"embedded@{socket.gethostname()}")

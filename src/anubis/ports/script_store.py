@@ -36,6 +36,12 @@ class ScriptStore(ScriptInbox, Protocol):
         """Unpack an archive into an existing empty folder. Raises UserError if it is not there."""
         ...
 
+    async def read(self, name: str, *, most: int) -> bytes:
+        """The whole archive, for those who send it elsewhere. Raises UserError if it is not there,
+        TooMuch if it has more than ``most`` bytes.
+        """
+        ...
+
     async def forget_unused(self, before: datetime) -> int:
         """Remove the archives that were last used before a moment; gives how many.
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from anubis.adapters.script_store.memory import MemoryScriptStore
 from anubis.bootstrap import engines
 from anubis.settings.model import Settings
+from anubis.testing.clock import ManualClock
 
 
 @pytest.fixture
@@ -19,14 +21,14 @@ def without_library(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("without_library")
 async def test_a_runtime_has_docker_for_when_its_library_is_installed_later(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path)
-    async with engines.opened(settings, revive=None) as found:
-        assert set(found.by_name) == {"process", "docker"}
+    async with engines.opened(settings, None, MemoryScriptStore(ManualClock())) as found:
+        assert set(found.by_name) == {"process", "docker", "kubernetes"}
         assert await found.by_name["docker"].leftovers() == []
 
 
 async def test_a_runtime_has_no_docker_where_it_is_turned_off(tmp_path: Path) -> None:
-    settings = Settings(home=tmp_path, docker_host="none")
-    async with engines.opened(settings, revive=None) as found:
+    settings = Settings(home=tmp_path, docker_host="none", kubernetes="none")
+    async with engines.opened(settings, None, MemoryScriptStore(ManualClock())) as found:
         assert set(found.by_name) == {"process"}
 
 

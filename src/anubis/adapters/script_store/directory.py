@@ -61,6 +61,11 @@ class DirectoryScriptStore:
         naming.demand_legal(name)
         await asyncio.to_thread(self._unpack, name, Path(folder))
 
+    async def read(self, name: str, *, most: int) -> bytes:
+        """See the port."""
+        naming.demand_legal(name)
+        return await asyncio.to_thread(self._read, name, most)
+
     async def forget_unused(self, before: datetime) -> int:
         """See the port."""
         return await asyncio.to_thread(self._forget, before, naming.is_legal)
@@ -116,12 +121,23 @@ class DirectoryScriptStore:
     def _unpack(self, name: str, folder: Path) -> None:
         from anubis.adapters.script_store import unpacking
 
+        with self._opened(name) as file:
+            unpacking.unpack(file, name, folder)
+
+    def _read(self, name: str, most: int) -> bytes:
+        with self._opened(name) as file:
+            room.demand_bounded(name, os.fstat(file.fileno()).st_size, most=most)
+            return file.read()
+
+    @contextlib.contextmanager
+    def _opened(self, name: str) -> Iterator[IO[bytes]]:
+        """One that is there, and that counts as used."""
         with contextlib.ExitStack() as stack:
             with self._using:
                 if not self._is_used(name):
                     raise naming.missing(name)
                 file = stack.enter_context((self._folder / name).open("rb"))
-            unpacking.unpack(file, name, folder)
+            yield file
 
     def _is_used(self, name: str) -> bool:
         """Note that an archive is used now; False if it is not there."""

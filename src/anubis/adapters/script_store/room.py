@@ -18,3 +18,12 @@ def demand_room(name: str, size: int, *, kept: int, most: int) -> None:
             f"{most:,}. Those that nobody uses are removed by and by; whoever runs the service can "
             "raise the limit (scripts_bytes, ANUBIS_SCRIPTS_SIZE)"
         )
+
+
+def demand_bounded(name: str, size: int, *, most: int) -> None:
+    """Raise TooMuch if an archive is larger than what can be sent on."""
+    if size > most:
+        raise TooMuch(
+            f"script archive {name} has {size:,} bytes, and at most {most:,} can be sent to where "
+            "the run would be; put large files into the image, or name them in [data]"
+        )

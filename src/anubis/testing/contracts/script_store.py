@@ -343,6 +343,17 @@ class ScriptStoreContract:
         with pytest.raises(UserError, match=r"a{40}\.tar is not here"):
             await store.unpack("a" * 40 + ".tar", str(tmp_path))
 
+    async def test_an_archive_can_be_read_as_a_whole(self, store: ScriptStore) -> None:
+        archive = an_archive(a_file())
+        await store.put(archive.name, archive.parts())
+        content = b"".join([part async for part in archive.parts()])
+
+        assert await store.read(archive.name, most=len(content)) == content
+        with pytest.raises(TooMuch, match=r"put large files into the image"):
+            await store.read(archive.name, most=len(content) - 1)
+        with pytest.raises(UserError, match=r"a{40}\.tar is not here"):
+            await store.read("a" * 40 + ".tar", most=1)
+
     async def test_an_archive_that_nobody_uses_is_forgotten(
         self, store: ScriptStore, clock: ManualClock, tmp_path: Path
     ) -> None:

@@ -1,0 +1,72 @@
+"""The Kubernetes engine keeps the promises of the port, on a real cluster."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from tests import kubernetes_engines, real_parts
+from tests.contract.test_engine import shell
+
+from anubis.adapters.engine.fake import Script
+from anubis.adapters.engine.kubernetes.engine import KubernetesEngine
+from anubis.domain import blanks
+from anubis.domain.observation import EndCause
+from anubis.domain.plan import Plan, Unit
+from anubis.ports.engine import Engine
+from anubis.testing.contracts.engine import EngineContract, ServiceContract, a_plan
+from anubis.testing.contracts.engine.serving import PORT
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def namespace() -> Iterator[str]:
+    real_parts.need_cluster()
+    with kubernetes_engines.namespace() as name:
+        yield name
+
+
+class TestKubernetes(EngineContract):
+    """Scripts become shell programs of a small image."""
+
+    def plan(self, program: Script) -> Plan:
+        if program.cause is EndCause.NOT_STARTED:
+            return a_plan("no-program-has-this-name", image=real_parts.busybox())
+        return a_plan("sh", "-c", shell(program), image=real_parts.busybox())
+
+    @pytest.fixture
+    async def engine(self, tmp_path: Path, namespace: str) -> AsyncIterator[Engine]:
+        async with kubernetes_engines.opened(tmp_path, namespace) as engine:
+            yield engine
+
+
+HTTPD = r"""
+mkdir -p /www && echo hello > /www/ready
+echo here
+exec httpd -f -p "$0" -h /www
+"""
+
+
+class TestServicesOfKubernetes(ServiceContract):
+    """A small server and its client, of a shell's programs."""
+
+    @pytest.fixture
+    async def engine(self, tmp_path: Path, namespace: str) -> AsyncIterator[Engine]:
+        self.home, self.namespace = tmp_path, namespace
+        async with kubernetes_engines.opened(tmp_path, namespace) as engine:
+            yield engine
+
+    def attached(self) -> KubernetesEngine:
+        return kubernetes_engines.engine(self.home, self.namespace)
+
+    def server(self) -> Unit:
+        command = ("sh", "-c", HTTPD, blanks.port("server", PORT))
+        image = real_parts.busybox()
+        return Unit(name="server", command=command, environment={}, image=image, ports=(PORT,))
+
+    def client(self) -> Unit:
+        url = f"http://{blanks.host('server')}:{blanks.port('server', PORT)}/ready"
+        command = ("wget", "-q", "-O", "-", url)
+        return Unit(name="client", command=command, environment={}, image=real_parts.busybox())
