@@ -99,7 +99,11 @@ async def enter(access: Access) -> Entrance:
 
 async def _read(access: Access, found: Any, config: Any) -> str:
     if access.kubeconfig is None:
-        config.load_incluster_config(client_configuration=found)
+        config.load_incluster_config(
+            client_configuration=found,
+            token_filename=str(ACCOUNT / "token"),
+            cert_filename=str(ACCOUNT / "ca.crt"),
+        )
         return (ACCOUNT / "namespace").read_text().strip()
     loader = await config.load_kube_config(
         config_file=access.kubeconfig,

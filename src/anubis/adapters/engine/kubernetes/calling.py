@@ -16,7 +16,7 @@ import json
 import random
 import socket
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -82,7 +82,7 @@ class Answer:
 
     def content(self) -> Any:
         """The JSON in it."""
-        return json.loads(self.body)
+        return _parsed(self.body)
 
 
 class Calling:
@@ -265,7 +265,7 @@ class Calling:
         return True
 
     @contextlib.contextmanager
-    def _translating(self, late: str) -> Any:
+    def _translating(self, late: str) -> Iterator[None]:
         import aiohttp
 
         try:
@@ -323,6 +323,17 @@ def _is_this_machine(server: str) -> bool:
         return False
 
 
+def _parsed(content: bytes | bytearray) -> Any:
+    try:
+        return json.loads(content)
+    except ValueError as error:
+        begin = bytes(content[:80]).decode(errors="replace")
+        raise EngineUnavailable(
+            f"what answers is no Kubernetes API, it says: {begin!r}; see the server in the "
+            "kubeconfig, and proxies on the way to it"
+        ) from error
+
+
 async def json_lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Mapping[str, Any]]:
     """The objects in a stream that has one in each line."""
     rest = bytearray()
@@ -331,7 +342,7 @@ async def json_lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Mapping[str
         for part in whole:
             rest += part
             if rest:
-                yield json.loads(rest)
+                yield _parsed(rest)
             rest.clear()
         rest += begun
         if len(rest) > LINE_BYTES:
