@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -54,3 +55,27 @@ def _overlay(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict) or not set(found) <= {"metadata", "spec"}:
         raise UserError(f"{path}: found {str(found)[:80]!r}, expected metadata and spec of a pod")
     return found
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Report:
+    """A cluster, for people."""
+
+    words: str
+    missing: tuple[str, ...]  #: rights that the engine needs and does not have
+
+
+async def examined(settings: Settings) -> Report:
+    """Who answers, and whether we may do what we must. Raises EngineUnavailable."""
+    # Here and not above: whoever plans a run for a cluster does not ask it anything.
+    from anubis.adapters.engine.kubernetes import rights
+    from anubis.adapters.engine.kubernetes.cluster import Cluster
+
+    cluster = Cluster(access(settings))
+    try:
+        version = await cluster.version()
+        missing = await rights.missing(cluster)
+    finally:
+        await cluster.close()
+    words = f"{version.version} at {cluster.server}, namespace {cluster.namespace}"
+    return Report(words=words, missing=missing)

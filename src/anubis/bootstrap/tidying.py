@@ -1,9 +1,11 @@
-"""Find and remove what a crash may have left: folders and containers of runs that have ended."""
+"""Find and remove what a crash may have left: folders, containers and pods of runs that ended."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
 
 from anubis.adapters.engine.process.engine import ProcessEngine
 from anubis.bootstrap import engines
@@ -18,54 +20,87 @@ class Leftovers:
 
     process: Sequence[RunId]
     docker: Sequence[RunId] = ()
+    kubernetes: Sequence[RunId] = ()
 
     @property
     def runs(self) -> frozenset[RunId]:
         """Of all engines."""
-        return frozenset((*self.process, *self.docker))
+        return frozenset((*self.process, *self.docker, *self.kubernetes))
+
+
+class _Elsewhere(Protocol):
+    """An engine whose units are somebody else's: a daemon's, a cluster's."""
+
+    async def leftovers(self) -> Sequence[RunId]: ...
+
+    async def labelled(self) -> frozenset[RunId]: ...
+
+    async def wipe(self, run_id: RunId) -> None: ...
+
+    async def close(self) -> None: ...
 
 
 async def leftovers(application: LocalApplication) -> Leftovers:
-    """What is there. A Docker daemon that does not answer has nothing, as far as we can tell."""
+    """What is there. Whoever does not answer has nothing, as far as we can tell."""
     return Leftovers(
         process=await _ended(application, await _process(application).leftovers()),
-        docker=await _ended(application, await _at_docker(application)),
+        docker=await _ended(application, await _at(application, "docker")),
+        kubernetes=await _ended(application, await _at(application, "kubernetes")),
     )
 
 
 async def remove(application: LocalApplication, found: Leftovers) -> int:
     """Delete what the engines keep of these runs; a program that still goes on is left alone.
 
-    A container is not: its run has ended, so nobody waits for it.
+    A container or a pod is not: its run has ended, so nobody waits for it.
     """
     removed = set()
     for run_id in found.process:
-        try:
+        with contextlib.suppress(NotPossible):
             await _process(application).remove(run_id)
-        except NotPossible:
-            continue
-        removed.add(run_id)
-    if found.docker:
-        docker = engines.docker_engine(application.settings)
-        try:
-            for run_id in found.docker:
-                await docker.wipe(run_id)
-                removed.add(run_id)
-        finally:
-            await docker.close()
+            removed.add(run_id)
+    for name, run_ids in (("docker", found.docker), ("kubernetes", found.kubernetes)):
+        if run_ids:
+            removed |= await _wipe(application, name, run_ids)
     return len(removed)
 
 
-async def _at_docker(application: LocalApplication) -> Sequence[RunId]:
-    if "docker" not in application.engines:
+async def _wipe(application: LocalApplication, name: str, run_ids: Sequence[RunId]) -> set[RunId]:
+    removed = set()
+    async with _elsewhere(application, name) as engine:
+        for run_id in run_ids:
+            with contextlib.suppress(NotPossible):  # the cluster is still at it
+                await engine.wipe(run_id)
+                removed.add(run_id)
+    return removed
+
+
+async def _at(application: LocalApplication, name: str) -> Sequence[RunId]:
+    if name not in application.engines or not _was_used(application, name):
         return ()
-    docker = engines.docker_engine(application.settings)
+    async with _elsewhere(application, name) as engine:
+        try:
+            return sorted({*await engine.leftovers(), *await engine.labelled()})
+        except EngineUnavailable:
+            return ()
+
+
+def _was_used(application: LocalApplication, name: str) -> bool:
+    """Whether this home ever had anything there. A cluster is far, and asking it takes time."""
+    return name != "kubernetes" or application.settings.cluster.is_dir()
+
+
+@contextlib.asynccontextmanager
+async def _elsewhere(application: LocalApplication, name: str) -> AsyncIterator[_Elsewhere]:
+    engine: _Elsewhere
+    if name == "docker":
+        engine = engines.docker_engine(application.settings)
+    else:
+        engine = engines.kubernetes_engine(application.settings, application.script_store)
     try:
-        return sorted({*await docker.leftovers(), *await docker.labelled()})
-    except EngineUnavailable:
-        return ()
+        yield engine
     finally:
-        await docker.close()
+        await engine.close()
 
 
 def _process(application: LocalApplication) -> ProcessEngine:

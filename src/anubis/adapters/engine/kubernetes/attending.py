@@ -46,6 +46,9 @@ from anubis.domain.run import RunId
 LOOK_SECONDS: Final = 5.0
 """How often deadlines are looked at while nothing changes."""
 
+WORTH_TELLING_SECONDS: Final = 2.0
+"""What a unit waits for is told if it lasts so long."""
+
 EVENTS_SECONDS: Final = 15.0
 """How often the cluster is asked at most what it said about a unit that waits."""
 
@@ -102,6 +105,8 @@ class Attendant:
         self._events: Sequence[Happening] = ()
         self._stop_passed: tuple[datetime, StopRequest] | None = None
         self._last_pod: PodView | None = None
+        self._told_last: str | None = None  #: of the story; empty: that it began
+        self._waits: tuple[str, float] | None = None  #: for what, and since when as we saw it
         self.mirror = Mirror(place.journal)
         self.bell = Bell()
         self.trouble = ""  #: what keeps us from looking after it at the moment
@@ -151,8 +156,13 @@ class Attendant:
         if self._place.ended() is not None:
             return
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LOOK_SECONDS if not self.trouble else 1.0):
+            async with asyncio.timeout(self._look_again()):
                 await self._news.wait()
+
+    def _look_again(self) -> float:
+        """Seconds until the next look, if nothing happens."""
+        is_news = self._waits is not None and self._waits[0] != self._told_last
+        return WORTH_TELLING_SECONDS if self.trouble or is_news else LOOK_SECONDS
 
     async def _turn(self) -> None:
         found = await self._stand()
@@ -238,7 +248,15 @@ class Attendant:
             await self._withdraw()
             self._end(request.cause, "")
             return
-        self._tell(Chapter(at=now(), waiting=found.message))
+        self._waits_for(found.message)
+
+    def _waits_for(self, message: str) -> None:
+        """Tell what lasts: on the way to its start, a unit waits for six things or more."""
+        moment = time.monotonic()
+        if self._waits is None or self._waits[0] != message:
+            self._waits = (message, moment)
+        if moment - self._waits[1] >= WORTH_TELLING_SECONDS:
+            self._tell(Chapter(at=now(), waiting=message))
 
     async def _run(self, found: Running) -> None:
         self._tell(Chapter(at=found.since))
@@ -333,12 +351,12 @@ class Attendant:
 
     def _tell(self, chapter: Chapter) -> None:
         """Add to the story what is new in it; once it has begun, it does not wait any more."""
-        story = self._place.story()
-        if story and not story[-1].waiting:
-            return
-        if story and chapter.waiting == story[-1].waiting:
+        if self._told_last is None and (story := self._place.story()):
+            self._told_last = story[-1].waiting
+        if self._told_last in ("", chapter.waiting):
             return
         self._place.tell(chapter)
+        self._told_last = chapter.waiting
         self.bell.ring()
 
     async def _withdraw(self) -> None:

@@ -15,7 +15,7 @@ from anubis.bootstrap.application import Application
 from anubis.bootstrap.local import LocalApplication
 from anubis.domain.errors import AnubisError
 from anubis.entrypoints.cli import exits, options, session, terminal
-from anubis.entrypoints.cli.checks import docker, home, libraries, machine, service
+from anubis.entrypoints.cli.checks import docker, home, kubernetes, libraries, machine, service
 from anubis.entrypoints.cli.checks.finding import Finding, Level
 from anubis.entrypoints.cli.rendering import findings
 from anubis.settings import loading
@@ -67,6 +67,7 @@ def _home(opener: session.Opener | None, *, clean: bool) -> Sequence[Finding]:
         assert isinstance(application, LocalApplication), "the home is on this machine"
         return [
             await docker.answers(application.settings),
+            await kubernetes.answers(application.settings),
             await home.runtime(application),
             await home.leftovers(application, clean=clean),
         ]

@@ -1,0 +1,25 @@
+"""Whether runs on the Kubernetes engine are possible here."""
+
+from __future__ import annotations
+
+from anubis.bootstrap import clusters, engines
+from anubis.domain.errors import EngineUnavailable, UserError
+from anubis.entrypoints.cli.checks.finding import Finding, doubtful, good
+from anubis.settings.model import Settings
+
+
+async def answers(settings: Settings) -> Finding:
+    """Who answers, and whether we may do there what we must. Without a cluster, all else works."""
+    if reason := engines.absence(settings, "kubernetes"):
+        return good("kubernetes", f"not used. {reason}")
+    try:
+        report = await clusters.examined(settings)
+    except (EngineUnavailable, UserError) as error:
+        if settings.cluster.is_dir():  # it was used here
+            return doubtful("kubernetes", str(error), "runs on the kubernetes engine wait for it")
+        return good("kubernetes", f"not used. {error}")
+    if report.missing:
+        rights = ", ".join(report.missing)
+        advice = "the Role in deploy/chart has all rights that are needed"
+        return doubtful("kubernetes", f"{report.words}; we may not {rights}", advice)
+    return good("kubernetes", report.words)
