@@ -68,6 +68,13 @@ texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=
 filled = texts.filter(str.strip)
 commands = st.lists(st.sampled_from(["a", "'b c'", "$(X)", "--d=1"]), max_size=3).map(" ".join)
 labels = st.from_regex(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,20}[A-Za-z0-9])?", fullmatch=True)
+names = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?(\.[a-z0-9]+)?", fullmatch=True)
+tolerations = st.one_of(
+    st.fixed_dictionaries(
+        {"key": labels}, optional={"value": labels, "effect": st.sampled_from(["", "NoExecute"])}
+    ),
+    st.fixed_dictionaries({"operator": st.just("Exists")}, optional={"key": labels}),
+)
 variables = st.dictionaries(texts.filter(lambda name: name and "=" not in name), texts, max_size=3)
 durations = st.one_of(
     st.integers(1, 10**6),
@@ -193,8 +200,20 @@ descriptors = st.fixed_dictionaries(
             {},
             optional={
                 **dict.fromkeys(["fetching", "queued", "starting", "running"], durations),
-                **dict.fromkeys(["finishing", "grace"], durations),
+                **dict.fromkeys(["finishing", "grace", "capacity", "pulling"], durations),
                 "output_size": sizes,
+            },
+        ),
+        "kubernetes": st.fixed_dictionaries(
+            {},
+            optional={
+                "node_selector": st.dictionaries(labels, labels | st.just(""), max_size=3),
+                "tolerations": st.lists(tolerations, max_size=2),
+                "annotations": st.dictionaries(labels, texts, max_size=3),
+                "service_account": names,
+                "image_pull_secrets": st.lists(names, max_size=2),
+                "priority_class": names,
+                "runtime_class": names,
             },
         ),
         "custom_params": st.fixed_dictionaries(

@@ -13,12 +13,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-import tomllib
 from collections.abc import Iterator, Mapping
-from importlib import resources
+from pathlib import Path
 from typing import Final
 
-_TABLE: Final = "instances.toml"
+_TABLE: Final = Path(__file__).with_name("instances.toml")
 _SAGEMAKER: Final = "ml."
 """SageMaker calls the same machines so."""
 
@@ -109,8 +108,10 @@ def names() -> Iterator[str]:
 
 @functools.cache
 def _table() -> Mapping[str, Mapping[str, str]]:
-    text = resources.files(__package__).joinpath(_TABLE).read_text("utf-8")
-    return tomllib.loads(text)
+    # Most plans name no type of a machine; they should not pay for the import.
+    import tomllib
+
+    return tomllib.loads(_TABLE.read_text("utf-8"))
 
 
 @functools.cache
