@@ -351,7 +351,7 @@ def _unit(data: dict[str, Any]) -> Unit:
         data["resources"] = _resources(data["resources"])
     for name in ("readiness", "liveness"):
         if data.get(name):
-            data[name] = _probe(data[name])
+            data[name] = probe_from_json(data[name])
     if "placement" in data:
         data["placement"] = _placement(data["placement"])
     return Unit(**data)
@@ -368,7 +368,7 @@ def _resources(data: dict[str, Any]) -> Resources:
     return Resources(**data)
 
 
-def _probe(data: dict[str, Any]) -> Probe:
-    for name in set(_SPANS) & data.keys():
-        data[name] = timedelta(seconds=data[name])
-    return Probe(**{**data, "kind": ProbeKind(data["kind"])})
+def probe_from_json(data: Mapping[str, Any]) -> Probe:
+    """Read one probe of a plan; for those who were handed only that."""
+    spans = {name: timedelta(seconds=data[name]) for name in _SPANS if name in data}
+    return Probe(**{**data, **spans, "kind": ProbeKind(data["kind"])})

@@ -1,0 +1,246 @@
+"""The recorder's life: follow the program from its start to its end, then wait to be read.
+
+One loop that looks ten times a second, and more often while there is something to see. It must go
+on whatever happens around it: on a full disk it waits for room, and takes nothing it cannot keep.
+"""
+
+from __future__ import annotations
+
+import collections
+import errno
+import os
+import select
+import signal
+import time
+from typing import Final
+
+from anubis.adapters.engine.kubernetes.recorder import resuming, stopping
+from anubis.adapters.engine.kubernetes.recorder.cri_log import Log, Piece
+from anubis.adapters.engine.kubernetes.recorder.emitting import Emitted
+from anubis.adapters.engine.kubernetes.recorder.processes import Process, Program
+from anubis.adapters.engine.kubernetes.recorder.reading import Usage
+from anubis.adapters.engine.kubernetes.recorder.specifying import Spec
+from anubis.adapters.engine.kubernetes.recorder.stopping import NEVER, Request, Stopping
+from anubis.adapters.engine.kubernetes.recording import (
+    Journal,
+    Kind,
+    Totals,
+    packed,
+    packed_json,
+    packed_output,
+)
+
+QUIET_SECONDS, BUSY_SECONDS, FULL_SECONDS = 0.1, 0.02, 1.0
+"""Between two looks: when nothing came, when something did, when the disk is full."""
+
+EMIT_PAUSE_SECONDS: Final = 0.005
+"""After small pieces what is emitted gathers for a moment, so that a program that emits line by
+line does not wake us for each. The pipe takes a megabyte meanwhile."""
+
+SAMPLE_SECONDS, FIRST_SAMPLE_SECONDS = 1.0, 0.1
+SEAL_SECONDS: Final = 60.0
+"""How long after the kubelet's word that the program has ended it may still have processes."""
+
+SETTLE_SECONDS: Final = 0.1
+SMALL_BYTES: Final = 8192
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+
+
+class Recorder:
+    """One unit."""
+
+    def __init__(
+        self, spec: Spec, program: Program | None = None, usage: Usage | None = None
+    ) -> None:
+        path = f"{spec.places.record}/journal"
+        self._spec = spec
+        self._folder = spec.places.record
+        self._past = resuming.recovered(path)
+        self._journal = Journal(path)
+        self._emitted = Emitted(spec.places.emit)
+        self._log = Log(spec.places.logs, self._past.place)
+        self._program = program or Program()
+        self._usage = usage or Usage()
+        if self._past.reading is not None:
+            self._usage.resume(self._past.reading, 0)
+        self._kept = self._past.kept
+        self._stopping = Stopping()
+        self._told: collections.deque[bytes] = collections.deque()  #: frames of other threads
+        self._wake, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._poll = select.poll()
+        self._poll.register(self._wake, select.POLLIN)
+        self._poll.register(self._emitted.fifo, select.POLLIN)
+        self._has_begun = self._is_cut = False
+        self._is_over = False  #: the kubelet says so
+        self._over_at = self._timeout_at = self._sample_at = NEVER
+        self._pause = QUIET_SECONDS
+
+    def run(self) -> None:
+        """Everything, in order."""
+        signal.signal(signal.SIGTERM, self._end)
+        signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
+        if not self._past.is_sealed:
+            while not self._turn():
+                pass
+        self._wait_to_be_read()
+
+    def _end(self, _number: int, _frame: object) -> None:
+        self._is_over = True
+
+    def _turn(self) -> bool:
+        """One look at everything; whether all is recorded and sealed."""
+        self._wait()
+        now = time.monotonic()
+        try:
+            self._journal.settle()
+            self._watch(now)
+            came = self._keep_told() + self._keep_emitted() + self._keep_output()
+            if self._is_over and not came:
+                return self._seal(now)
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            self._pause = FULL_SECONDS
+            return False
+        self._pause = BUSY_SECONDS if came else QUIET_SECONDS
+        return False
+
+    def _wait(self) -> None:
+        ready = {descriptor for descriptor, _ in self._poll.poll(self._pause * 1000)}
+        if self._wake in ready:
+            os.read(self._wake, 4096)
+        if self._emitted.fifo in ready:
+            if self._pause == FULL_SECONDS:
+                time.sleep(FULL_SECONDS)
+            elif self._emitted.waiting() < SMALL_BYTES:
+                time.sleep(EMIT_PAUSE_SECONDS)
+
+    def _watch(self, now: float) -> None:
+        """See what the program is at, and act on what is due."""
+        if request := stopping.asked(self._folder):
+            self._stop(request, now)
+        if now >= self._timeout_at:
+            self._timeout_at = NEVER
+            self._ask_to_stop("timed_out", now)
+        must_look = not self._has_begun or now >= self._sample_at or self._stopping.is_due(now)
+        if not must_look:
+            return
+        processes = self._program.processes()
+        if processes:
+            self._begin(processes, now)
+            self._stopping.signal(processes, now)
+        if now >= self._sample_at and any(one.is_running for one in processes):
+            self._sample_at = now + SAMPLE_SECONDS
+            self._journal.append(packed_json(Kind.READING, self._usage.sample(processes)))
+
+    def _begin(self, processes: list[Process], now: float) -> None:
+        if self._has_begun:
+            return
+        self._has_begun = True
+        age = max(one.age for one in processes)
+        self._timeout_at = now + self._spec.running_seconds - age
+        self._sample_at = now + FIRST_SAMPLE_SECONDS
+        if self._spec.readiness or self._spec.liveness:
+            # Large, and of no use to those that have no probes.
+            from anubis.adapters.engine.kubernetes.recorder import answering
+
+            answering.begin(self._spec, self._tell)
+
+    def _tell(self, frame: bytes) -> None:
+        self._told.append(frame)
+        os.write(self._waker, b"\0")
+
+    def _ask_to_stop(self, cause: str, now: float) -> None:
+        """By ourselves; written down for whoever comes after us."""
+        self._stop(stopping.ask(self._folder, self._spec.grace_seconds, cause), now)
+
+    def _stop(self, request: Request, now: float) -> None:
+        if self._stopping.begin(request, now):
+            self._timeout_at = NEVER
+            if not self._past.is_stopped:
+                self._journal.append(packed_json(Kind.STOPPED, {"cause": request.cause}))
+
+    def _keep_told(self) -> int:
+        count = 0
+        while self._told:
+            self._journal.append(self._told.popleft())
+            count += 1
+        return count
+
+    def _keep_emitted(self) -> int:
+        room = self._room()
+        if room <= 0:
+            dropped = self._emitted.drop()
+            if dropped:
+                self._exceed()
+            return dropped
+        kept = self._emitted.keep(self._journal, room)
+        self._kept[Kind.EMITTED] += kept
+        return kept
+
+    def _keep_output(self) -> int:
+        frames: list[bytes] = []
+        for piece in self._log.read(is_over=self._is_over):
+            frames += self._framed(piece)
+        if frames:
+            self._journal.append(b"".join(frames))
+        return len(frames)
+
+    def _framed(self, piece: Piece) -> list[bytes]:
+        if piece.kind is Kind.FILE:
+            return [packed(piece.kind, piece.data, piece.at_ns)]
+        data = piece.data[: max(0, self._room())]
+        if len(data) < len(piece.data):
+            self._exceed()
+        self._kept[piece.kind] += len(data)
+        # Also without any bytes: whoever comes after us shall not read them again.
+        return [packed_output(piece.kind, piece.position, data, piece.at_ns)]
+
+    def _room(self) -> int:
+        return self._spec.output_bytes - sum(self._kept.values())
+
+    def _exceed(self) -> None:
+        """It wrote more than it may: stop it, and throw away what comes."""
+        self._is_cut = True
+        if self._stopping.request is None:
+            self._ask_to_stop("output_limit", time.monotonic())
+
+    def _seal(self, now: float) -> bool:
+        """The program has ended, and nothing new came. True when that is certain, and noted."""
+        if self._over_at == NEVER:
+            self._over_at = now
+            self._pause = SETTLE_SECONDS
+            return False
+        late = now >= self._over_at + SEAL_SECONDS
+        if self._program.processes() and not late:
+            self._pause = QUIET_SECONDS
+            return False
+        if now < self._over_at + SETTLE_SECONDS:
+            return False
+        self._note_what_is_missing(late=late)
+        totals = Totals(
+            stdout_bytes=self._kept[Kind.STDOUT],
+            stderr_bytes=self._kept[Kind.STDERR],
+            emitted_bytes=self._kept[Kind.EMITTED],
+            cpu_seconds=self._usage.last.cpu_seconds,
+            peak_memory_bytes=self._usage.peak,
+            is_whole=self._log.is_whole and not (self._is_cut or self._log.unreadable or late),
+        )
+        self._journal.append(packed_json(Kind.SEALED, totals))
+        return True
+
+    def _note_what_is_missing(self, *, late: bool) -> None:
+        notes = []
+        if not self._log.is_whole:
+            notes.append("some output is missing: its files were deleted while nobody read them")
+        if self._log.unreadable:
+            notes.append(f"{self._log.unreadable} lines of the log could not be read")
+        if late:
+            notes.append("processes of the program were still there when the pod ended")
+        for note in notes:
+            self._journal.append(packed_json(Kind.NOTE, {"message": note}))
+
+    def _wait_to_be_read(self) -> None:
+        give_up = time.monotonic() + self._spec.drain_seconds
+        while not stopping.is_released(self._folder) and time.monotonic() < give_up:
+            time.sleep(QUIET_SECONDS * 5)
