@@ -68,6 +68,15 @@ class Planned:
     warnings: tuple[Problem, ...]
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Manifested:
+    """What Kubernetes would get for a run, and what its author should know."""
+
+    objects: tuple[dict[str, object], ...]  #: in the order in which they would be applied
+    notes: tuple[str, ...]  #: what is only supposed, since no cluster said it
+    warnings: tuple[Problem, ...]
+
+
 class Schedules(Protocol):
     """All that can be done with schedules. ``by`` is who asks, for the record."""
 
@@ -217,6 +226,14 @@ class Application(Protocol):
     async def plan(self, submission: Submission) -> Planned:
         """What a run of this descriptor would be made of, whatever its schedule. Stores nothing,
         and does not need the code that the document names.
+
+        Raises DescriptorInvalid, or UserError that names every field that stands in the way.
+        """
+        ...
+
+    async def manifest(self, submission: Submission, namespace: str) -> Manifested:
+        """What Kubernetes would get for a run of this descriptor, whatever its schedule and engine.
+        Stores and applies nothing. ``namespace``: empty for the installation's.
 
         Raises DescriptorInvalid, or UserError that names every field that stands in the way.
         """

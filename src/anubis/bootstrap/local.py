@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from anubis.bootstrap.application import Planned, Submission, Submitted
+from anubis.bootstrap.application import Manifested, Planned, Submission, Submitted
 from anubis.domain.demand import Capacity
 from anubis.domain.document import Document
 from anubis.domain.errors import NotPossible, TooMuch, UserError
@@ -108,6 +108,12 @@ class LocalApplication:
         from anubis.bootstrap import planning
 
         return await planning.planned(self, submission)
+
+    async def manifest(self, submission: Submission, namespace: str) -> Manifested:
+        """What Kubernetes would get for a run of this descriptor."""
+        from anubis.bootstrap import manifests
+
+        return await manifests.manifested(self, submission, namespace)
 
     async def submit(self, submission: Submission) -> Submitted:
         """Store a run of this descriptor and have the runtime take it up."""

@@ -16,7 +16,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from anubis.adapters.clock.system import SystemClock
-from anubis.bootstrap.application import Planned, Scheduled, Submission, Submitted
+from anubis.bootstrap.application import Manifested, Planned, Scheduled, Submission, Submitted
 from anubis.client import Client, Health, Manner, Me, Policy, Wishes
 from anubis.client.datasets import DatasetsClient
 from anubis.client.scripts import ScriptsClient
@@ -144,6 +144,11 @@ class RemoteApplication:
         """Ask the service, whose engines decide."""
         planned = await self.client.plan(submission.document, _wishes(submission))
         return Planned(plan=planned.plan, warnings=planned.warnings)
+
+    async def manifest(self, submission: Submission, namespace: str) -> Manifested:
+        """Ask the service, whose cluster it is."""
+        found = await self.client.manifest(submission.document, namespace)
+        return Manifested(objects=found.objects, notes=found.notes, warnings=found.warnings)
 
     async def submit(self, submission: Submission) -> Submitted:
         """Have the service store a run."""

@@ -16,6 +16,7 @@ from anubis.client.transport import Manner
 from anubis.client.values import (
     EngineReport,
     Health,
+    Manifested,
     Me,
     Planned,
     Scheduled,
@@ -29,6 +30,7 @@ __all__ = [
     "Endpoint",
     "EngineReport",
     "Health",
+    "Manifested",
     "Manner",
     "Me",
     "Planned",

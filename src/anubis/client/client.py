@@ -20,7 +20,7 @@ from anubis.client.scripts import ScriptsClient
 from anubis.client.series import SeriesClient
 from anubis.client.tokens import TokensClient
 from anubis.client.transport import Manner, Transport, connection
-from anubis.client.values import EngineReport, Health, Me, Planned, Submitted, Verdict
+from anubis.client.values import EngineReport, Health, Manifested, Me, Planned, Submitted, Verdict
 from anubis.domain.document import Document
 from anubis.domain.endpoint import Endpoint
 from anubis.domain.errors import NotPossible, RunNotFound, UserError
@@ -113,6 +113,21 @@ class Client(Reader):
         fields = await self._fields(dataclasses.replace(call, is_repeatable=True), "answer")
         return Planned(
             plan=plans.plan(fields.part("plan")), warnings=parsing.problems(fields, "warnings")
+        )
+
+    async def manifest(self, document: Document, namespace: str = "") -> Manifested:
+        """Ask what Kubernetes would get for a run of a descriptor, without submitting it.
+
+        Raises DescriptorInvalid, or UserError that names every field that stands in the way.
+        """
+        call = handing_in.call("/descriptors/manifest", document)
+        query = [*call.query, *calling.query(namespace=namespace or None)]
+        call = dataclasses.replace(call, query=query, is_repeatable=True)
+        fields = await self._fields(call, "answer")
+        return Manifested(
+            objects=tuple(fields.objects("objects")),
+            notes=tuple(fields.texts("notes")),
+            warnings=parsing.problems(fields, "warnings"),
         )
 
     def watch(self, run_id: RunId) -> AsyncGenerator[Snapshot, None]:

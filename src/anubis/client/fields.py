@@ -100,6 +100,11 @@ class Fields:
         value = self._values.get(name)
         return value if isinstance(value, list) else self._fail(name, "a list")
 
+    def objects(self, name: str) -> list[dict[str, object]]:
+        """A list of objects that are not ours to read: passed on as they are."""
+        values = self.items(name)
+        return [one if isinstance(one, dict) else self._fail(name, "objects") for one in values]
+
     def texts(self, name: str) -> list[str]:
         """A list of strings."""
         values = self.items(name)

@@ -49,6 +49,15 @@ class Planned:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Manifested:
+    """What Kubernetes would get for a run, and what its author should know."""
+
+    objects: tuple[dict[str, object], ...]  #: in the order in which they would be applied
+    notes: tuple[str, ...] = ()  #: what is only supposed, since no cluster said it
+    warnings: tuple[Problem, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Me:
     """As whom the service sees us."""
 

@@ -59,8 +59,8 @@ def shown(made: Callable[[], Plan], site: Site) -> str:
     try:
         whole = cases.objects(made(), site).objects
     except UserError as error:
-        return manifests.documents([{"obstacles": str(error).split("\n")}]) + "\n"
-    return manifests.documents(whole) + "\n"
+        return manifests.documents([{"obstacles": str(error).split("\n")}])
+    return manifests.documents(whole)
 
 
 @pytest.mark.parametrize("name", sorted(CASES))

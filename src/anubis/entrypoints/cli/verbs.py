@@ -36,6 +36,8 @@ SECTIONS = (
             ("init", "descriptors", "Write a commented descriptor to start from."),
             ("validate", "validating", "Check descriptors and explain every problem."),
             ("plan", "planning", "Show what a run would be made of, without running it."),
+            ("manifest", "manifests", "Print the Kubernetes objects that a run would get."),
+            ("export", "manifests", "Print a CronJob that has a service run a descriptor."),
             ("schema", "descriptors", "Print the JSON Schema of descriptors, for editors."),
         ),
     ),

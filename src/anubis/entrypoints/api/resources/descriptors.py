@@ -66,6 +66,32 @@ async def plan(
     return Json({"plan": planned.plan, "warnings": warnings})
 
 
+@router.post(
+    "/descriptors/manifest",
+    operation_id="getManifest",
+    summary="Get the Kubernetes objects of a run of a descriptor",
+    responses=docs.answer(
+        plans.Manifested,
+        {"objects": [examples.MANIFEST], "notes": [], "warnings": []},
+        "What Kubernetes would get.",
+    ),
+    openapi_extra=docs.descriptor_body(),
+)
+async def manifest(
+    request: Request,
+    here: Here,
+    who: Submitter,
+    options: Annotated[runs.ManifestOptions, Query()],
+) -> Response:
+    """Nothing is stored or applied. In the order in which they would be applied; what only a run
+    has is stood for: its id by zeros, keys and code by words in angle brackets.
+    """
+    given = await submissions.read(request, options)
+    made = await here.application.manifest(given.by(who, None), options.namespace)
+    warnings = [_shape(problem) for problem in (*given.warnings, *made.warnings)]
+    return Json({"objects": list(made.objects), "notes": list(made.notes), "warnings": warnings})
+
+
 _shape = shapes.problem_shape
 
 

@@ -136,6 +136,12 @@ LINE: Final = shapes.ExactLineShape(
     base64=None,
 )
 
+MANIFEST: Final = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "anubis-000000000000-benchmark", "namespace": "benchmarks"},
+}
+
 PLAN: Final = plan_shapes.PlanShape(
     engine="process",
     units=[

@@ -33,7 +33,4 @@ def documents(objects: Sequence[dict[str, object]]) -> str:
 
     Dumper.add_representer(str, text)
     Dumper.ignore_aliases = lambda _self, _data: True  # type: ignore[method-assign, assignment]
-    written = yaml.dump_all(
-        objects, Dumper=Dumper, sort_keys=False, width=WIDTH, allow_unicode=True
-    )
-    return written.rstrip("\n")
+    return yaml.dump_all(objects, Dumper=Dumper, sort_keys=False, width=WIDTH, allow_unicode=True)

@@ -46,6 +46,7 @@ COMPONENTS: Final[tuple[type[BaseModel], ...]] = (
     descriptors.Descriptor,
     descriptors.Verdict,
     plans.Planned,
+    plans.Manifested,
     history.BenchmarkPage,
     history.FamilyPage,
     history.Family,

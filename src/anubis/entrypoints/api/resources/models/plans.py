@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from anubis.entrypoints.api.resources.models.kinds import Answer, Count
 from anubis.entrypoints.api.resources.models.problems import DescriptorProblem
 from anubis.entrypoints.api.resources.models.runs import Demand
@@ -145,4 +147,14 @@ class Planned(Answer):
     """A plan, and what the author should know about the descriptor."""
 
     plan: Plan
+    warnings: list[DescriptorProblem]
+
+
+class Manifested(Answer):
+    """What Kubernetes would get for a run."""
+
+    objects: list[dict[str, Any]]
+    """As Kubernetes has them, in the order in which they would be applied."""
+    notes: list[str]
+    """What is only supposed, since no cluster said it."""
     warnings: list[DescriptorProblem]

@@ -172,6 +172,13 @@ class SubmissionOptions(Filters):
     """Once and now, whatever the descriptor's schedule says."""
 
 
+class ManifestOptions(SubmissionOptions):
+    """What accompanies a descriptor of which the Kubernetes objects are wanted."""
+
+    namespace: Line = Field("", examples=["benchmarks"])
+    """As if runs were in this namespace."""
+
+
 class Resubmission(Body):
     """What is different when a run is submitted again. Nothing need be."""
 
