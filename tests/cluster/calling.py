@@ -1,0 +1,51 @@
+"""Call other programs, and turn their failures into words."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import IO
+
+from tests.cluster.layout import ClusterTrouble, Layout
+
+
+def call(
+    *command: str, check: bool = True, given: str | IO[bytes] = "", seconds: float = 120
+) -> str:
+    """What a program printed; empty if it failed and that does not matter."""
+    text = given if isinstance(given, str) else None
+    stream = None if isinstance(given, str) else given
+    try:
+        done = subprocess.run(
+            command,
+            input=text.encode() if text is not None else None,
+            stdin=stream,
+            capture_output=True,
+            timeout=seconds,
+        )
+    except FileNotFoundError:
+        raise ClusterTrouble(f"{command[0]} is not installed") from None
+    except subprocess.TimeoutExpired:
+        raise ClusterTrouble(f"{' '.join(command[:3])} took over {seconds:.0f} s") from None
+    if done.returncode == 0:
+        return done.stdout.decode(errors="replace")
+    if check:
+        said = (done.stderr or done.stdout).decode(errors="replace").strip()[-2000:]
+        raise ClusterTrouble(f"{' '.join(command[:4])} failed: {said}")
+    return ""
+
+
+def works(*command: str, seconds: float = 20) -> bool:
+    """Whether a program ends well."""
+    try:
+        call(*command, seconds=seconds)
+    except ClusterTrouble:
+        return False
+    return True
+
+
+def kubectl(place: Layout, *words: str, check: bool = True, given: str = "") -> str:
+    """Call ``kubectl`` as the administrator of the cluster."""
+    program = place.program("kubectl")
+    return call(
+        program, f"--kubeconfig={place.kubeconfig}", *words, check=check, given=given, seconds=180
+    )

@@ -1,0 +1,89 @@
+"""What tests do to the cluster: kill a part of it, start it again, turn on what is off.
+
+``with control.away("kubelet"): ...``. A test that does any of this must be alone with the cluster:
+it is marked ``@pytest.mark.cluster(alone=True)``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+
+from tests.cluster import images, layout, lifecycle, parts, processes, simulating
+from tests.cluster import mpi_operator as operator
+from tests.cluster.layout import ClusterTrouble
+
+
+def kubeconfig() -> str:
+    """The file that says how to reach the cluster."""
+    return str(layout.layout().kubeconfig)
+
+
+def can_kill() -> bool:
+    """Whether its parts are processes of this machine, which not every cluster's are."""
+    return processes.find(layout.layout(), "containerd") is not None
+
+
+def is_up(name: str) -> bool:
+    """Whether a part runs: kube-apiserver, kubelet, kube-controller-manager, etcd, ..."""
+    parts.find(name)
+    return processes.find(layout.layout(), name) is not None
+
+
+def kill(name: str) -> None:
+    """End a part as a power cut would, and wait until it is gone."""
+    parts.find(name)
+    processes.kill(layout.layout(), name)
+
+
+def start(name: str) -> None:
+    """Start a part again, and wait until it answers."""
+    place = layout.layout()
+    parts.start(place, parts.find(name))
+    parts.wait(place, parts.find(name))
+
+
+@contextlib.contextmanager
+def away(name: str) -> Iterator[None]:
+    """Have the cluster without one of its parts for a while."""
+    kill(name)
+    try:
+        yield
+    finally:
+        start(name)
+
+
+def heal() -> None:
+    """Start again what an interrupted test has left dead."""
+    place = layout.layout()
+    with contextlib.suppress(ClusterTrouble):
+        if place.kubeconfig.exists() and not lifecycle.is_whole(place):
+            lifecycle.up(place, with_kind=False)
+
+
+def load(*names: str) -> None:
+    """Copy images from Docker into the cluster; quick if they are there."""
+    images.load(layout.layout(), names)
+
+
+@contextlib.contextmanager
+def mpi_operator() -> Iterator[None]:
+    """Have the MPI operator for a while, unless it is there anyway."""
+    place = layout.layout()
+    if operator.is_up(place):
+        yield
+        return
+    operator.up(place)
+    try:
+        yield
+    finally:
+        operator.down(place)
+
+
+@contextlib.contextmanager
+def simulated_nodes(
+    *names: str, labels: Mapping[str, str], resources: Mapping[str, str]
+) -> Iterator[Sequence[str]]:
+    """Have nodes for a while that exist only on paper; see ``simulating``."""
+    with simulating.nodes(layout.layout(), names, labels=labels, resources=resources):
+        yield names

@@ -1,0 +1,50 @@
+"""The MPI operator, installed as its project says: its manifests, and a pod of its own image.
+
+Off unless somebody turns it on: runs without it take another way, which is tested as well.
+"""
+
+from __future__ import annotations
+
+from tests.cluster import building, images
+from tests.cluster.calling import kubectl
+from tests.cluster.layout import Layout
+
+NAMESPACE = "mpi-operator"
+DEFINITION = "mpijobs.kubeflow.org"
+
+
+def up(place: Layout) -> None:
+    """Install it, and wait until it works."""
+    building.build(place, [building.MPI_OPERATOR])
+    version = building.MPI_OPERATOR.version.removeprefix("v")
+    archive = place.images / f"mpi-operator-{building.MPI_OPERATOR.key[:12]}.tar"
+    if not archive.exists():
+        # The name that its manifests use.
+        name = f"docker.io/mpioperator/mpi-operator:{version}"
+        images.pack(archive, name, {"mpi-operator": place.bin / "mpi-operator"})
+    images.load_archive(place, archive)
+    # On the server's side: the definition is too long for an annotation.
+    kubectl(place, "apply", "--server-side", "-k", _manifests(place))
+    kubectl(
+        *(place, "wait", "--for=condition=Established", "--timeout=60s"),
+        f"customresourcedefinition/{DEFINITION}",
+    )
+    kubectl(
+        *(place, "rollout", "status", "--namespace", NAMESPACE, "--timeout=120s"),
+        "deployment/mpi-operator",
+    )
+
+
+def down(place: Layout) -> None:
+    """Remove it, with all its jobs."""
+    building.build(place, [building.MPI_OPERATOR])
+    kubectl(place, "delete", "--ignore-not-found", "-k", _manifests(place))
+
+
+def is_up(place: Layout) -> bool:
+    """Whether the cluster knows MPIJobs."""
+    return bool(kubectl(place, "get", "customresourcedefinition", DEFINITION, check=False))
+
+
+def _manifests(place: Layout) -> str:
+    return str(place.manifests / "mpi-operator" / "overlays" / "standalone")
