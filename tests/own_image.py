@@ -1,7 +1,6 @@
 """Our own image for tests, ``anubis:test``, made of ``deploy/image/Dockerfile`` without a registry.
 
 ``python -m tests.own_image`` makes it anew if the source, a lock or the Dockerfile changed, and has
-
 it in the test cluster if there is one. The libraries are a layer of their own that stays, so a
 change of our source takes seconds.
 """

@@ -100,18 +100,17 @@ class Log:
 
         ``is_over``: the runtime has closed all files, so each is at its end.
         """
-        now = time.monotonic()
-        if is_over or now >= self._looked_at + LOOK_SECONDS:
-            self._looked_at = now
+        if is_over or time.monotonic() >= self._looked_at + LOOK_SECONDS:
             self._look()
+            self._looked_at = time.monotonic()
         data = self._file.read(READ_BYTES) if self._file else b""
-        if not data and self._queue and (is_over or self._is_settled(now)):
+        if not data and self._queue and (is_over or self._is_settled()):
             yield self._begin_next()
             data = self._file.read(READ_BYTES) if self._file else b""
         yield from self._merged(self._lines(data))
 
-    def _is_settled(self, now: float) -> bool:
-        return self._file is None or now >= self._changed_at + SETTLE_SECONDS
+    def _is_settled(self) -> bool:
+        return self._file is None or time.monotonic() >= self._changed_at + SETTLE_SECONDS
 
     def _look(self) -> None:
         """See whether there are files that we have not."""
