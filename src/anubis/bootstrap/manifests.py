@@ -19,6 +19,7 @@ from anubis.adapters.engine.kubernetes.manifests.site import Brought, Carried, S
 from anubis.bootstrap import clusters, engines, submitting
 from anubis.bootstrap.application import Manifested, Submission
 from anubis.bootstrap.local import LocalApplication
+from anubis.domain import dataset
 from anubis.domain import plan as plans
 from anubis.domain.errors import EngineUnavailable, UserError
 from anubis.domain.plan import Plan
@@ -45,14 +46,26 @@ async def manifested(
     with submitting.placing_problems(submission.document):
         request = submitting.request(once, parsed.descriptor, KUBERNETES, slots=settings.slots)
         submitting.must_be_fetchable(request)
-        brought = _stand_ins(request.plan)
-        if wrong := obstacles.obstacles(request.plan, brought):
+        plan = _without_signatures(request.plan)
+        brought = _stand_ins(plan)
+        if wrong := obstacles.obstacles(plan, brought):
             raise UserError("\n".join(wrong))
-    site, notes = await _site(settings, request.plan)
-    made = workloads.objects(site, NO_RUN, request.plan, brought).objects
+    site, notes = await _site(settings, plan)
+    made = workloads.objects(site, NO_RUN, plan, brought).objects
     if wrong := obstacles.too_large(made):
         raise UserError("\n".join(wrong))
     return Manifested(objects=made, notes=notes, warnings=parsed.warnings)
+
+
+def _without_signatures(plan: Plan) -> Plan:
+    """Addresses as people may see them."""
+    fetches = tuple(dataclasses.replace(fetch, uri=_safe(fetch.uri)) for fetch in plan.fetches)
+    return dataclasses.replace(plan, fetches=fetches)
+
+
+def _safe(uri: str) -> str:
+    shown = dataset.shown(uri)
+    return uri if shown == uri else f"{shown}?"  # still one that belongs into the Secret
 
 
 def _stand_ins(plan: Plan) -> Brought:

@@ -96,6 +96,16 @@ def test_code_is_not_needed_to_see_where_it_would_be(
     assert base64.b64decode(part).startswith(b"<the archive ")
 
 
+def test_signatures_are_not_printed(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path, MPI.replace('points.csv", path', 'https://host/x?key=abc", path'))
+    assert world.call("manifest", file) == 0
+    shown = capsys.readouterr().out
+    assert "key=abc" not in shown
+    assert "https://host/x?" in shown
+
+
 def test_a_namespace_can_be_tried(
     world: World, mpi: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

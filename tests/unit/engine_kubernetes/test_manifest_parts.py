@@ -18,7 +18,7 @@ from anubis.adapters.engine.kubernetes import naming
 from anubis.adapters.engine.kubernetes.manifests import carrying, merging, obstacles, workloads
 from anubis.adapters.engine.kubernetes.manifests.site import Brought, Carried, Setting
 from anubis.domain import blanks
-from anubis.domain.plan import Mount, Plan, Resources
+from anubis.domain.plan import Fetch, Mount, Plan, Resources
 from anubis.domain.run import RunId
 
 NAMES = naming.Names(installation="a1b2c3d4", namespace="here", run_id=cases.RUN)
@@ -223,3 +223,16 @@ def test_whoever_waits_for_others_waits_for_their_names() -> None:
 def test_who_names_no_account_gets_no_key_to_the_cluster() -> None:
     made: Any = cases.objects(cases.requested()).objects[-1]
     assert spec(made)["automountServiceAccountToken"] is False
+
+
+def test_a_signed_address_is_not_seen_by_those_who_look_at_pods() -> None:
+    fetches = (Fetch(uri="https://host/x?signature=abc"),)
+    mounts = (Mount(source=blanks.data(0), target="/x"),)
+    plan = dataclasses.replace(changed(cases.requested(), mounts=mounts), fetches=fetches)
+    made: Any
+    secret, made = cases.objects(plan).objects
+    assert "signature" in json.dumps(secret)
+    assert "signature" not in json.dumps(made)
+    reference = spec(made)["initContainers"][0]["env"][0]["valueFrom"]["secretKeyRef"]
+    content: Any = secret["stringData"]
+    assert json.loads(content[reference["key"]])["fetches"][0]["uri"] == fetches[0].uri

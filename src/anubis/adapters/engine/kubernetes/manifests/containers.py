@@ -12,6 +12,7 @@ from anubis.adapters.engine.kubernetes.manifests import carrying, hosting, resou
 from anubis.adapters.engine.kubernetes.manifests.shapes import Manifest
 from anubis.adapters.engine.kubernetes.manifests.site import Setting
 from anubis.adapters.engine.kubernetes.manifests.template import Template
+from anubis.domain import dataset
 from anubis.domain import plan as plans
 from anubis.domain.plan import Limits, Probe, ProbeKind, Unit
 
@@ -109,7 +110,7 @@ def fetch(setting: Setting, template: Template) -> Iterator[Manifest]:
         "image": setting.site.image,
         "imagePullPolicy": setting.site.pull_policy,
         "command": ["python3", "-m", "anubis.entrypoints.pod", "fetch"],
-        "env": [{"name": "ANUBIS_FETCH", "value": _told(task)}],
+        "env": [{"name": "ANUBIS_FETCH", **_task(setting, unit)}],
         "resources": {
             "requests": {"cpu": "10m", "memory": "64Mi"},
             "limits": {"memory": "1Gi"},
@@ -122,6 +123,28 @@ def fetch(setting: Setting, template: Template) -> Iterator[Manifest]:
     if setting.site.fetch_secret and task["fetches"]:
         container["envFrom"] = [{"secretRef": {"name": setting.site.fetch_secret}}]
     yield container
+
+
+def _task(setting: Setting, unit: Unit) -> Manifest:
+    """What it shall do: where everybody sees it, or in the Secret."""
+    task = json.dumps(_fetching(setting, unit))
+    if secret_task(setting, unit) is None:
+        return {"value": texts.verbatim(task)}
+    reference = {"name": setting.names.secret, "key": task_key(unit)}
+    return {"valueFrom": {"secretKeyRef": reference}}
+
+
+def secret_task(setting: Setting, unit: Unit) -> str | None:
+    """What must not be seen by all who may look at pods: addresses with a query may be signed."""
+    uris = [setting.plan.fetches[number].uri for number in volumes.fetched(unit)]
+    if all(dataset.shown(uri) == uri for uri in uris):
+        return None
+    return json.dumps(_fetching(setting, unit))
+
+
+def task_key(unit: Unit) -> str:
+    """Under which the Secret of the run has it."""
+    return f"{FETCH}.{unit.name}"
 
 
 def _fetching(setting: Setting, unit: Unit) -> Mapping[str, object]:

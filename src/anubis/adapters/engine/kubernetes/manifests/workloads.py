@@ -14,7 +14,6 @@ from anubis.adapters.engine.kubernetes.manifests import (
     mpi_job,
     pod,
     secret,
-    volumes,
 )
 from anubis.adapters.engine.kubernetes.manifests.shapes import Manifest
 from anubis.adapters.engine.kubernetes.manifests.site import Brought, Carried, Setting, Site
@@ -111,8 +110,7 @@ def _told_of_names(unit: Unit) -> Unit:
 
 def _shared(setting: Setting, *, is_named: bool) -> Iterator[Manifest]:
     labels = pod.labels(setting)
-    if any(volumes.reads_files(unit) for unit in setting.plan.units):
-        yield secret.files(setting, labels)
+    yield from secret.secret(setting, labels)
     yield from carrying.secrets(setting, labels)
     if hosting.needs_service(setting.plan) and not is_named:
         yield hosting.service(setting, labels)
