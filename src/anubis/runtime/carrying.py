@@ -244,8 +244,8 @@ class Carrier:
         return moves
 
     def _move(self, to: RunState, at: datetime, plan: Plan) -> Move:
-        allowed = _allowed(to, plan, self._engine.capabilities)
-        return Move(to=to, at=at, deadline=_later(at, allowed), message=_MESSAGES[to])
+        deadline = _later(at, allowed(to, plan, self._engine.capabilities))
+        return Move(to=to, at=at, deadline=deadline, message=_MESSAGES[to])
 
     @staticmethod
     def _waiting(move: Move) -> Move:
@@ -423,7 +423,7 @@ def _outcome(verdict: Verdict, plan: Plan, collected: Collected) -> Outcome:
     return outcomes.decide(ended, plan, collected.last_lines.get(ended.unit, ()))
 
 
-def _allowed(state: RunState, plan: Plan, able: Capabilities) -> timedelta:
+def allowed(state: RunState, plan: Plan, able: Capabilities) -> timedelta:
     """How long a run may be in a state."""
     limits = plan.limits
     if state is not RunState.STARTING:
@@ -440,10 +440,10 @@ def _allowed(state: RunState, plan: Plan, able: Capabilities) -> timedelta:
     return each * plans.depth(plan) + (timedelta() if plan.is_simple else limits.readiness)
 
 
-def _later(at: datetime, allowed: timedelta) -> datetime:
-    """``at`` plus ``allowed``, or the end of time where the calendar has no more days."""
+def _later(at: datetime, span: timedelta) -> datetime:
+    """``at`` plus ``span``, or the end of time where the calendar has no more days."""
     try:
-        return at + allowed
+        return at + span
     except OverflowError:
         return datetime.max.replace(tzinfo=at.tzinfo)
 

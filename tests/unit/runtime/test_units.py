@@ -15,10 +15,12 @@ from anubis.adapters.run_store.memory import MemoryRunStore
 from anubis.adapters.series_store.memory import MemorySeriesStore
 from anubis.domain import plan as plans
 from anubis.domain.demand import Capacity
-from anubis.domain.observation import Stream
-from anubis.domain.plan import Limits, Plan, Probe, ProbeKind, Unit
-from anubis.domain.run import Run, RunId, RunState, WorkerId
+from anubis.domain.observation import EndCause, Stream
+from anubis.domain.plan import Fetch, Limits, Plan, Probe, ProbeKind, Unit
+from anubis.domain.run import Cause, Run, RunId, RunState, WorkerId
+from anubis.ports.engine import Capabilities
 from anubis.ports.log_store import LogQuery
+from anubis.runtime import carrying
 from anubis.runtime.carrying import Workshop
 from anubis.runtime.supervising import Supervisor
 from anubis.runtime.working import Worker
@@ -254,3 +256,60 @@ async def test_ranks_are_told_apart_and_a_failed_launcher_shows_what_they_said()
     assert await shop.said(run_id, "rank-0") == b"loss=1\n"
     assert await shop.said(run_id, "rank-1") == b"loss=2\nValueError: no\n"
     assert await shop.said(run_id, "launcher") == b"mpirun: failed\n"
+
+
+async def test_what_a_unit_waits_for_is_told_once_and_is_the_reason_when_its_time_is_up() -> None:
+    no_room = "no node has room for 2 nvidia.com/gpu"
+    waits = Script(waits=("waiting for a node", no_room, no_room), never_begins=True)
+    shop = Shop(server=SERVES, client=waits)
+    short = timedelta(seconds=3)
+    run_id = await shop.submit(inference(starting=short, readiness=short))
+    async with shop.worker():
+        run = await shop.end(run_id)
+    told = [text for text in await shop.messages(run_id) if text.startswith("client waits")]
+    assert told == ["client waits: waiting for a node", f"client waits: {no_room}"]
+    assert run.state is RunState.ERROR
+    assert run.outcome is not None
+    assert run.outcome.reason.endswith(f"client waits: {no_room}")
+
+
+async def test_a_unit_that_found_no_room_is_nobodys_fault() -> None:
+    full = Script(cause=EndCause.NO_CAPACITY, message="no node has room", never_begins=False)
+    shop = Shop(server=full, client=ASKS)
+    run_id = await shop.submit(inference())
+    async with shop.worker():
+        run = await shop.end(run_id)
+    assert run.outcome is not None
+    assert (run.state, run.outcome.cause) == (RunState.ERROR, Cause.NO_CAPACITY)
+    assert "server found no room within limits.capacity = 3600 s: no node has room" in (
+        run.outcome.reason
+    )
+
+
+async def test_an_engine_with_machines_has_time_to_find_one_and_to_bring_everything() -> None:
+    shop = Shop(server=SERVES, client=ASKS)
+    shop.engine.capabilities = dataclasses.replace(
+        shop.engine.capabilities, brings=True, has_machines=True
+    )
+    plan = dataclasses.replace(
+        inference(starting=timedelta(seconds=1), readiness=timedelta(seconds=10)),
+        fetches=(Fetch(uri="https://example.org/x"),),
+    )
+    limits, run_id = plan.limits, await shop.submit(plan)
+    async with shop.worker():
+        run = await shop.end(run_id)
+    assert run.state is RunState.SUCCEEDED, run.outcome  # though nobody here could bring anything
+    one_unit = limits.capacity + limits.pulling + limits.fetching + limits.starting
+    assert carrying_allows(plan) == 2 * one_unit + limits.readiness
+
+
+def carrying_allows(plan: Plan) -> timedelta:
+    able = Capabilities(
+        name="fake",
+        strategies=frozenset(),
+        needs_image=True,
+        honours_affinity=False,
+        brings=True,
+        has_machines=True,
+    )
+    return carrying.allowed(RunState.STARTING, plan, able)

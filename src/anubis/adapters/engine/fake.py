@@ -27,6 +27,7 @@ from anubis.domain.observation import (
     UnitSilent,
     UnitStarted,
     UnitUnready,
+    UnitWaiting,
 )
 from anubis.domain.plan import SOLE, Plan
 from anubis.domain.run import RunId
@@ -39,6 +40,8 @@ SIGTERM, SIGKILL = 15, 9
 class Script:
     """What a program does, in this order, when the fake engine "runs" it."""
 
+    waits: tuple[str, ...] = ()  #: what it waits for before it begins
+    never_begins: bool = False  #: waits until it is stopped
     output: tuple[tuple[Stream, bytes], ...] = ()
     emitted: tuple[bytes, ...] = ()
     readings: tuple[ResourceReading, ...] = ()
@@ -116,7 +119,7 @@ class FakeEngine:
         fake = units[unit] = _FakeUnit(name=unit, script=script)
         self.begun.append(run_id)
         fake.add(*self._opening(fake))
-        if not script.endless:
+        if not (script.endless or script.never_begins):
             fake.add(self._ended(fake, cause=script.cause))
 
     async def started(self, run_id: RunId) -> frozenset[str]:
@@ -125,9 +128,11 @@ class FakeEngine:
 
     def _opening(self, fake: _FakeUnit) -> list[Observation]:
         script, unit, at = fake.script, fake.name, self._now()
-        if script.cause is EndCause.NOT_STARTED:
-            return []
+        waits = [UnitWaiting(unit=unit, at=at, message=message) for message in script.waits]
+        if script.cause is EndCause.NOT_STARTED or script.never_begins:
+            return [*waits]
         return [
+            *waits,
             UnitStarted(unit=unit, at=at),
             *(OutputChunk(unit=unit, at=at, stream=s, data=d) for s, d in script.output),
             *(EmittedChunk(unit=unit, at=at, data=data) for data in script.emitted),
