@@ -281,7 +281,7 @@ async def test_a_unit_that_found_no_room_is_nobodys_fault() -> None:
         run = await shop.end(run_id)
     assert run.outcome is not None
     assert (run.state, run.outcome.cause) == (RunState.ERROR, Cause.NO_CAPACITY)
-    assert "server found no room within limits.capacity = 3600 s: no node has room" in (
+    assert "server found no room within limits.capacity = 60 min: no node has room" in (
         run.outcome.reason
     )
 
