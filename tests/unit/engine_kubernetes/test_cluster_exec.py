@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import pathlib
 from collections.abc import AsyncIterator
@@ -112,6 +114,17 @@ async def test_a_stream_that_is_not_opened_is_explained(api: Api, cluster: Clust
     assert caught.value.status == 404
 
 
+async def test_the_right_to_a_stream_is_named_where_the_cluster_does_not(
+    api: Api, cluster: Cluster
+) -> None:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        return refused(403, "Forbidden", 'pods "p" is forbidden: ')
+
+    api.handle = handle
+    with pytest.raises(refusals.NotPermitted, match="create pods/exec"):
+        await read(cluster, [])
+
+
 async def test_leaving_early_leaves_no_stream_open(api: Api, cluster: Cluster) -> None:
     closed: list[object] = []
 
@@ -127,6 +140,29 @@ async def test_leaving_early_leaves_no_stream_open(api: Api, cluster: Cluster) -
         async for _ in output:
             break
     assert closed == [aiohttp.WSMsgType.CLOSE]
+
+
+async def test_hundreds_of_streams_are_open_at_once_and_keep_no_call_waiting(
+    api: Api, cluster: Cluster
+) -> None:
+    leave = asyncio.Event()
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        if "exec" not in request.path:
+            return web.json_response({"gitVersion": "v1"})
+        socket = web.WebSocketResponse(protocols=("v4.channel.k8s.io",))
+        await socket.prepare(request)
+        await socket.send_bytes(b"\x01one")
+        await leave.wait()
+        return socket
+
+    api.handle = handle
+    async with contextlib.AsyncExitStack() as stack, asyncio.timeout(60):
+        for _ in range(300):
+            output = await stack.enter_async_context(cluster.exec("p", "c", ["tail", "-f"]))
+            assert await anext(aiter(output)) == b"one"
+        assert (await cluster.version()).version == "v1"
+        leave.set()
 
 
 async def test_the_end_of_a_log_is_kept(api: Api, cluster: Cluster) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import pathlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
@@ -244,6 +245,26 @@ async def test_a_cluster_that_does_not_know_our_moment_yet_is_listed_anew(
     assert names(state) == {"old"}
     last = [one.query["resourceVersion"] for one in api.asked_for(watch="true")][-1]
     assert last == "5"
+
+
+async def test_a_watch_that_never_hears_a_word_does_not_go_on_from_there(
+    api: Api, pods: Pods, cluster: Cluster
+) -> None:
+    async def mute(request: web.Request) -> web.StreamResponse:
+        pods.items, pods.version = [pod("old", 2)], 5  # the cluster was restored from a copy
+        await asyncio.sleep(0.1)
+        return await streamed(request, [])
+
+    quick = dataclasses.replace(QUICK, silence=0.05)
+    watch = Watch(cluster, kinds.POD, "a=b", rhythm=quick)
+    pods.items = [pod("one", 3)]
+    pods.instead = [pods.usual, mute]
+
+    with watch.subscribe("r1"):
+        state = await until(watch, lambda state: state.gone)
+    await watch.close()
+
+    assert names(state) == {"old"}
 
 
 async def test_nonsense_on_the_wire_ends_no_watch(pods: Pods, watch: Watch) -> None:

@@ -196,8 +196,12 @@ class Calling:
             raise await self._why_not(words, error.status) from error
         return messages
 
-    async def _why_not(self, words: dict[str, Any], status: int) -> EngineUnavailable:
-        answer = await self._once({**words, "timeout": _call_timeout()})
+    async def _why_not(self, asked: dict[str, Any], status: int) -> EngineUnavailable:
+        answer = await self._once({**asked, "timeout": _call_timeout()})
+        if status == 403 and b"cannot" not in answer.body:
+            # To ask is permitted; to have a stream is another right, and the answer has no words.
+            words = 'cannot create resource "pods/exec"'
+            return refusals.refusal(403, {"message": words}, self.words)
         if answer.status == 400 and b"Upgrade request required" in answer.body:
             return self._unavailable(f"it opens no stream: HTTP {status}")
         return self.refusal(answer.status, answer.body)

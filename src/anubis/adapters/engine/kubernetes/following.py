@@ -41,9 +41,15 @@ IDLE_SECONDS = 60.0
 SHORT_SECONDS = 1.0
 """A watch that ends sooner, without a word, is one that a proxy or a server in trouble cut."""
 
+SILENCE_SECONDS = 120.0
+"""The server says about once a minute that nothing has happened. One that never did, in a watch of
+this length, may have been restored from a copy, and waits for the moment from which we go on to
+come again: then we list.
+"""
+
 PATIENCE = 3
-"""After so many failures in a row we do not go on from where we were, but list: a cluster that was
-restored from a copy does not know a moment that comes after it.
+"""After so many failures in a row we do not go on from where we were, but list: it may be the
+moment that the cluster has trouble with.
 """
 
 
@@ -56,6 +62,7 @@ class Rhythm:
     longest_pause: float = LONGEST_PAUSE_SECONDS
     idle: float = IDLE_SECONDS
     short: float = SHORT_SECONDS
+    silence: float = SILENCE_SECONDS
 
     def pause_after(self, failures: int) -> float:
         """Twice as long after each, and never the same for all who wait."""
@@ -75,9 +82,11 @@ class State:
 class Subscription:
     """Wakes whoever waits for changes of one run. Close it, or use it with ``with``."""
 
-    def __init__(self, leave: Callable[[Subscription], None]) -> None:
+    def __init__(
+        self, leave: Callable[[Subscription], None], changed: asyncio.Event | None = None
+    ) -> None:
         self._leave = leave
-        self._changed = asyncio.Event()
+        self._changed = changed or asyncio.Event()
 
     async def changed(self, timeout: float | None = None) -> bool:
         """Wait until something has changed since the last call. False: nothing in that time."""
@@ -155,11 +164,11 @@ class Watch:
         """Whether what we know is what there is, but for the moment that news takes to come."""
         return self.synced.is_set() and not self.trouble
 
-    def subscribe(self, run: str) -> Subscription:
+    def subscribe(self, run: str, changed: asyncio.Event | None = None) -> Subscription:
         """Listen to one run. It wakes at once if something is known already. Begins the watch if
-        there is none.
+        there is none. ``changed``: what to set, for those who listen to several watches.
         """
-        subscription = Subscription(lambda leaving: self._leave(run, leaving))
+        subscription = Subscription(lambda leaving: self._leave(run, leaving), changed)
         self._subscriptions.setdefault(run, set()).add(subscription)
         if run in self._objects:
             subscription.wake()
@@ -277,8 +286,11 @@ class Watch:
                 self._contact = time.monotonic()
                 self._hear(change)
                 heard, self._failures = True, 0
-        if not heard and time.monotonic() - began < self._rhythm.short:
+        lasted = time.monotonic() - began
+        if not heard and lasted < self._rhythm.short:
             raise EngineUnavailable(f"{self._cluster.words} ends watches at once")
+        if not heard and lasted > self._rhythm.silence:
+            self._version = ""
         self._failures = 0
 
     def _hear(self, change: Found) -> None:
