@@ -10,11 +10,11 @@ PYTEST_ARGS ?=
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 
-.PHONY: help run extras test check format bench lock clean
+.PHONY: help run extras test test-cluster cluster cluster-down check format bench lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 run: $(VENV)/.run ## set up, then run the sample benchmark to its results
 	@$(BIN)/anubis run samples/hello-world/descriptor.toml
@@ -23,6 +23,17 @@ extras: $(VENV)/.extras ## install what Docker, object stores and NVIDIA's GPUs 
 
 test: $(VENV)/.dev ## run all tests
 	@$(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS)
+
+test-cluster: $(VENV)/.dev ## run the tests that need Kubernetes; starts a cluster if none answers
+	@$(BIN)/python -m tests.cluster run -- \
+	  $(BIN)/python -m pytest -q --numprocesses 2 --dist worksteal -m cluster $(PYTEST_ARGS)
+
+cluster: $(VENV)/.dev ## start a Kubernetes for tests on this machine (once: builds it, about ten minutes)
+	@$(BIN)/python -m tests.cluster up
+	@$(BIN)/python -m tests.cluster load
+
+cluster-down: ## end it, and give the machine back
+	@$(PYTHON) -m tests.cluster down
 
 check: $(VENV)/.dev ## format, lint, types, contracts, tests: what CI runs
 	@echo '» format'    && $(BIN)/ruff format --check --quiet .

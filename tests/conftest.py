@@ -7,9 +7,18 @@ import os
 import hypothesis
 import pytest
 from tests import real_parts
+from tests.cluster.marking import pytest_runtest_protocol, pytest_runtest_setup
 from tests.data_fixtures import certificate, ftp, ftps, old_ftp, s3
 
-__all__ = ["certificate", "ftp", "ftps", "old_ftp", "s3"]
+__all__ = [
+    "certificate",
+    "ftp",
+    "ftps",
+    "old_ftp",
+    "pytest_runtest_protocol",
+    "pytest_runtest_setup",
+    "s3",
+]
 
 # The contract suites are a public kit outside tests/: show what their assertions compared.
 pytest.register_assert_rewrite("anubis.testing.contracts")

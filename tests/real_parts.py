@@ -1,4 +1,4 @@
-"""Which real parts a test needs that a machine may not have: Docker, OpenMPI, sshd.
+"""Which real parts a test needs that a machine may not have: Docker, OpenMPI, Kubernetes.
 
 A part that is missing skips the test at home, with a reason, and fails it in a pipeline, where it
 would otherwise go unnoticed that nothing is tested any more.
@@ -15,6 +15,7 @@ import subprocess
 
 import pytest
 from tests import docker_images
+from tests.cluster import control
 
 DEBIAN_PYTHON = "/usr/bin/python3"
 """The interpreter that Debian's packages belong to; the one in PATH is often another."""
@@ -46,6 +47,20 @@ def need_mpi() -> None:
     need(shutil.which("mpirun"), "mpirun is not installed (Debian package openmpi-bin)")
     trouble = _trouble_with_mpi4py()
     need(not trouble, f"{DEBIAN_PYTHON} has no mpi4py (Debian package python3-mpi4py): {trouble}")
+
+
+def need_cluster() -> str:
+    """A real Kubernetes that answers; its kubeconfig.
+
+    In a pipeline it may be missing only where it could not be had at all, which the pipeline
+    says loudly; ``ANUBIS_CLUSTER`` is set where there is one.
+    """
+    trouble = _trouble_with_cluster()
+    what = f"no Kubernetes cluster for tests (make cluster): {trouble}"
+    if trouble and not os.environ.get("ANUBIS_CLUSTER"):
+        pytest.skip(what)
+    need(not trouble, what)
+    return control.kubeconfig()
 
 
 def busybox() -> str:
@@ -85,6 +100,11 @@ def _trouble_with_docker() -> str:
     except docker_images.Unavailable as error:
         return str(error)
     return ""
+
+
+@functools.cache
+def _trouble_with_cluster() -> str:
+    return control.trouble()
 
 
 @functools.cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from tests import docker_images, own_image
 from tests.cluster import (
     building,
+    control,
     images,
     kind,
     layout,
@@ -97,8 +98,13 @@ def _load(place: Layout, names: Sequence[str]) -> None:
 
 
 def _run(place: Layout, command: Sequence[str]) -> int:
-    started = not os.environ.get("ANUBIS_TEST_KUBECONFIG") and lifecycle.up(place)
+    # As at an interrupt: what was started here is ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    started = control.is_here() and lifecycle.up(place)
     try:
+        if control.is_here():
+            building.build(place, building.ALL)
+            _load(place, [])
         return subprocess.run(command, check=False).returncode
     finally:
         if started:

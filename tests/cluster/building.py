@@ -109,6 +109,7 @@ KWOK = Component(
     name="kwok",
     module="sigs.k8s.io/kwok",
     programs=(("kwok", "sigs.k8s.io/kwok/cmd/kwok"),),
+    manifests="kustomize/stage",
 )
 HELM = Component(
     name="helm",
@@ -141,7 +142,8 @@ def need_go() -> None:
     """Go, new enough. Raises ClusterTrouble."""
     if shutil.which("go") is None:
         raise ClusterTrouble("building a cluster needs Go 1.26 or newer, and there is no `go`")
-    told = call("go", "env", "GOVERSION").strip()
+    # Where a go.mod is: a Go that may fetch a newer one of itself does so only there.
+    told = call("go", "-C", str(ETCD.folder), "env", "GOVERSION", seconds=600).strip()
     found = re.match(r"go(\d+)\.(\d+)", told)
     if found is None or (int(found[1]), int(found[2])) < OLDEST_GO:
         raise ClusterTrouble(f"building a cluster needs Go 1.26 or newer; `go` is {told}")

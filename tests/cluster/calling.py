@@ -43,9 +43,15 @@ def works(*command: str, seconds: float = 20) -> bool:
     return True
 
 
+def kubectl_program(place: Layout) -> str:
+    """The one that was built, or else the machine's own: with kind, nothing is built."""
+    built = place.bin / "kubectl"
+    return str(built) if built.exists() else "kubectl"
+
+
 def kubectl(place: Layout, *words: str, check: bool = True, given: str = "") -> str:
     """Call ``kubectl`` as the administrator of the cluster."""
-    program = place.program("kubectl")
+    program = kubectl_program(place)
     return call(
         program, f"--kubeconfig={place.kubeconfig}", *words, check=check, given=given, seconds=180
     )

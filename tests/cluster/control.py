@@ -7,21 +7,40 @@ it is marked ``@pytest.mark.cluster(alone=True)``.
 from __future__ import annotations
 
 import contextlib
+import os
+import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from tests.cluster import images, layout, lifecycle, parts, processes, simulating
+from tests.cluster import calling, images, layout, lifecycle, parts, processes, simulating
 from tests.cluster import mpi_operator as operator
 from tests.cluster.layout import ClusterTrouble
 
 
 def kubeconfig() -> str:
-    """The file that says how to reach the cluster."""
-    return str(layout.layout().kubeconfig)
+    """The file that says how to reach the cluster that tests use."""
+    return os.environ.get("ANUBIS_TEST_KUBECONFIG") or str(layout.layout().kubeconfig)
+
+
+def is_here() -> bool:
+    """Whether that is the one which was started here, and not somebody's own."""
+    return kubeconfig() == str(layout.layout().kubeconfig)
+
+
+def trouble() -> str:
+    """Why there is no cluster for tests; empty if it answers."""
+    kubectl = calling.kubectl_program(layout.layout())
+    if not pathlib.Path(kubeconfig()).exists():
+        return f"there is no {kubeconfig()}"
+    try:
+        calling.call(kubectl, f"--kubeconfig={kubeconfig()}", "get", "--raw", "/readyz")
+    except ClusterTrouble as error:
+        return str(error)
+    return ""
 
 
 def can_kill() -> bool:
     """Whether its parts are processes of this machine, which not every cluster's are."""
-    return processes.find(layout.layout(), "containerd") is not None
+    return is_here() and processes.find(layout.layout(), "containerd") is not None
 
 
 def is_up(name: str) -> bool:
@@ -56,8 +75,8 @@ def away(name: str) -> Iterator[None]:
 def heal() -> None:
     """Start again what an interrupted test has left dead."""
     place = layout.layout()
-    with contextlib.suppress(ClusterTrouble):
-        if place.kubeconfig.exists() and not lifecycle.is_whole(place):
+    if place.kubeconfig.exists() and lifecycle.is_torn(place):
+        with contextlib.suppress(ClusterTrouble):  # then tests will say what is wrong
             lifecycle.up(place, with_kind=False)
 
 

@@ -21,12 +21,13 @@ LAST = ("kube-apiserver", "etcd", "containerd")
 
 
 def up(place: Layout, *, with_kind: bool = True) -> bool:
-    """Make sure that a cluster runs; whether it did not before. Raises ClusterTrouble."""
+    """Make sure that a cluster runs; whether none did before. Raises ClusterTrouble."""
     place.make_folders()
     with locking.changing(place):
+        ran = _runs(place)
         if is_whole(place):
             return False
-        if with_kind and not _runs(place) and kind.up(place):
+        if with_kind and not ran and kind.up(place):
             return True
         machine.need_tools()
         building.build(place)
@@ -34,7 +35,7 @@ def up(place: Layout, *, with_kind: bool = True) -> bool:
         began = time.monotonic()
         _start(place)
         say(f"the cluster is up ({time.monotonic() - began:.0f} s): {place.kubeconfig}")
-        return True
+        return not ran
 
 
 def down(place: Layout) -> None:
@@ -56,12 +57,15 @@ def down(place: Layout) -> None:
 
 def is_whole(place: Layout) -> bool:
     """Whether all parts run, and the API server answers."""
-    if not place.kubeconfig.exists():
-        return False
-    own = not place.kind.exists()
-    if own and any(processes.find(place, part.name) is None for part in parts.PARTS):
+    if not place.kubeconfig.exists() or is_torn(place):
         return False
     return bool(kubectl(place, "get", "--raw", "/readyz", check=False))
+
+
+def is_torn(place: Layout) -> bool:
+    """Whether a part of it does not run."""
+    dead = [part for part in parts.PARTS if processes.find(place, part.name) is None]
+    return bool(dead) and not place.kind.exists()
 
 
 def status(place: Layout) -> dict[str, bool]:

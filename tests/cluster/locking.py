@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import os
 import pathlib
 from collections.abc import Iterator
 
@@ -56,6 +57,10 @@ def _users(place: Layout) -> pathlib.Path:
 @contextlib.contextmanager
 def _held(file: pathlib.Path, how: int) -> Iterator[None]:
     file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("w") as lock:
+    # Only read: the file may belong to root, and whoever runs the tests need not be.
+    lock = os.open(file, os.O_RDONLY | os.O_CREAT, 0o644)
+    try:
         fcntl.flock(lock, how)  # ends with the file, or with this process
         yield
+    finally:
+        os.close(lock)

@@ -198,6 +198,7 @@ def _kubelet(place: Layout) -> list[str]:
 def _kwok(place: Layout) -> list[str]:
     return [
         place.program("kwok"),
+        f"--config={place.config}/kwok.yaml",
         f"--kubeconfig={place.kubeconfig}",
         "--manage-all-nodes=false",
         "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",

@@ -21,6 +21,9 @@ TAINT = {"key": MARK, "value": "fake", "effect": "NoSchedule"}
 def up(place: Layout) -> None:
     """Start kwok, which cares for all nodes with our mark."""
     building.build(place, [building.KWOK])
+    # How a node and a pod go from one state to the next, as kwok's project has it.
+    stages = kubectl(place, "kustomize", str(place.manifests / "kwok" / "fast"))
+    (place.config / "kwok.yaml").write_text(stages)
     parts.start(place, parts.KWOK)
     parts.wait(place, parts.KWOK)
 
@@ -40,6 +43,7 @@ def nodes(
     resources: Mapping[str, str] | None = None,
 ) -> Iterator[None]:
     """Have these nodes for a while. ``resources``: such as cpu, memory, nvidia.com/gpu."""
+    ran = processes.find(place, parts.KWOK.name) is not None
     up(place)
     capacity = {"cpu": "32", "memory": "256Gi", "pods": "110", **(resources or {})}
     made = [_node(name, labels or {}, capacity) for name in names]
@@ -50,6 +54,8 @@ def nodes(
         yield
     finally:
         kubectl(place, "delete", "--ignore-not-found", "node", *names)
+        if not ran:
+            processes.stop(place, parts.KWOK.name)
 
 
 def _node(name: str, labels: Mapping[str, str], capacity: Mapping[str, str]) -> dict[str, object]:
