@@ -155,6 +155,14 @@ class Pod:
         ]
         return container["state"]["terminated"]
 
+    def is_over(self) -> bool:
+        """Whether its program has ended."""
+        return any(
+            "terminated" in one["state"]
+            for one in self.status().get("containerStatuses", ())
+            if one["name"] == "benchmark"
+        )
+
     def recorder(self) -> Any:
         """What the cluster says of the recorder."""
         return self.status()["initContainerStatuses"][-1]

@@ -43,6 +43,7 @@ SEAL_SECONDS: Final = 60.0
 
 SETTLE_SECONDS: Final = 0.1
 SMALL_BYTES: Final = 8192
+FRAME_BYTES: Final = 512 * 1024
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -73,7 +74,7 @@ class Recorder:
         self._has_begun = self._is_cut = False
         self._is_over = False  #: the kubelet says so
         self._over_at = self._timeout_at = self._sample_at = NEVER
-        self._pause = QUIET_SECONDS
+        self._pause: float = QUIET_SECONDS
 
     def run(self) -> None:
         """Everything, in order."""
@@ -103,6 +104,8 @@ class Recorder:
             self._pause = FULL_SECONDS
             return False
         self._pause = BUSY_SECONDS if came else QUIET_SECONDS
+        if self._log.is_behind:
+            self._pause = 0
         return False
 
     def _wait(self) -> None:
@@ -193,8 +196,10 @@ class Recorder:
         if len(data) < len(piece.data):
             self._exceed()
         self._kept[piece.kind] += len(data)
-        # Also without any bytes: whoever comes after us shall not read them again.
-        return [packed_output(piece.kind, piece.position, data, piece.at_ns)]
+        # Also without any bytes: whoever comes after us shall not read them again. More than one
+        # only if the runtime does not cut long lines, as all do by themselves.
+        parts = [data[at : at + FRAME_BYTES] for at in range(0, len(data), FRAME_BYTES)] or [b""]
+        return [packed_output(piece.kind, piece.position, part, piece.at_ns) for part in parts]
 
     def _room(self) -> int:
         return self._spec.output_bytes - sum(self._kept.values())
