@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import os
 import signal
 import socket
@@ -70,8 +71,8 @@ class Candidate:
 
 
 @contextlib.asynccontextmanager
-async def opened(settings: Settings, port: int) -> AsyncIterator[Candidate]:
-    """A candidate for the Lease of the settings, which listens at this port.
+async def opened(settings: Settings, at: Address) -> AsyncIterator[Candidate]:
+    """A candidate for the Lease of the settings, which listens at this address.
 
     Raises UserError where no cluster is known.
     """
@@ -90,23 +91,24 @@ async def opened(settings: Settings, port: int) -> AsyncIterator[Candidate]:
     async with contextlib.AsyncExitStack() as stack:
         cluster = Cluster(found)
         stack.push_async_callback(cluster.close)
-        identity = identity_at(port)
+        identity = identity_at(*at)
         candidate = Candidate(Leadership(cluster, settings.leader_lease, identity), identity)
         stack.push_async_callback(candidate.close)
         yield candidate
 
 
-def identity_at(port: int) -> str:
-    """Who we are, and where we listen. The same after a restart in the same pod, so that the Lease
-    of our earlier life, which has surely ended, is ours at once.
+def identity_at(host: str, port: int) -> str:
+    """Who we are, and where others reach us. The same after a restart in the same pod, so that the
+    Lease of our earlier life, which has surely ended, is ours at once.
     """
     name = socket.gethostname()
-    try:
-        found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
-        host = min(found, key=lambda one: one[0] is not socket.AF_INET)[4][0]
-    except OSError:  # a machine that does not know its own name
-        return f"{name}:{port}"
-    return f"{name}@[{host}]:{port}" if ":" in str(host) else f"{name}@{host}:{port}"
+    if ipaddress.ip_address(host.partition("%")[0]).is_unspecified:
+        try:  # in a pod, its name is that of its address
+            found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
+        except OSError:  # a machine that does not know its own name
+            return f"{name}:{port}"
+        host = str(min(found, key=lambda one: one[0] is not socket.AF_INET)[4][0])
+    return f"{name}@[{host}]:{port}" if ":" in host else f"{name}@{host}:{port}"
 
 
 def address_of(identity: str) -> Address | None:

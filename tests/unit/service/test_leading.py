@@ -120,9 +120,21 @@ async def test_the_holder_of_the_lease_tells_where_it_listens(
 
 
 def test_a_replica_is_the_same_after_a_restart_and_another_at_another_port() -> None:
-    assert leading.identity_at(8080) == leading.identity_at(8080)
-    assert leading.identity_at(8080) != leading.identity_at(8081)
-    assert leading.address_of(leading.identity_at(8080)) is not None
+    assert leading.identity_at("0.0.0.0", 80) == leading.identity_at("0.0.0.0", 80)
+    assert leading.identity_at("0.0.0.0", 80) != leading.identity_at("0.0.0.0", 81)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "192.0.2.7", "fd00::7"])
+def test_who_listens_at_one_address_is_reached_there(host: str) -> None:
+    assert leading.address_of(leading.identity_at(host, 80)) == (host, 80)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_who_listens_everywhere_is_reached_at_the_address_of_its_name(host: str) -> None:
+    found = leading.address_of(leading.identity_at(host, 80))
+
+    assert found is not None
+    assert found[0] not in ("0.0.0.0", "::")
 
 
 async def test_a_lease_without_a_cluster_is_explained(
@@ -133,7 +145,7 @@ async def test_a_lease_without_a_cluster_is_explained(
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
 
     with pytest.raises(UserError, match="ANUBIS_LEADER_LEASE"):
-        async with leading.opened(Settings(home=tmp_path, leader_lease="anubis"), 8080):
+        async with leading.opened(Settings(home=tmp_path, leader_lease="anubis"), ("::", 8080)):
             pass
 
 

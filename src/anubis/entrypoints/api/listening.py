@@ -30,21 +30,17 @@ class Listener:
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine reaches it. The address decides, whatever name was given."""
-        return ipaddress.ip_address(self._name[0].partition("%")[0]).is_loopback
+        return ipaddress.ip_address(self.bound[0].partition("%")[0]).is_loopback
 
     def address(self, *, is_secure: bool) -> str:
         """How clients write it."""
-        host, port = self._name
+        host, port = self.bound
         shown = f"[{host}]" if ":" in host else host
         return f"{'https' if is_secure else 'http'}://{shown}:{port}"
 
     @property
-    def port(self) -> int:
-        """Which the operating system chose, where we did not."""
-        return self._name[1]
-
-    @property
-    def _name(self) -> tuple[str, int]:
+    def bound(self) -> tuple[str, int]:
+        """Host and port; the operating system chose it, where we did not."""
         host, port = self.socket.getsockname()[:2]
         return str(host), int(port)
 

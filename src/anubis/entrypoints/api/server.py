@@ -16,6 +16,8 @@ import uvloop
 
 from anubis.adapters.clock.system import SystemClock
 from anubis.bootstrap import leading, service
+from anubis.bootstrap.carrying import Carrying
+from anubis.domain.errors import EngineUnavailable
 from anubis.entrypoints.api import app, certificates, listening
 from anubis.entrypoints.api.listening import Listener
 from anubis.entrypoints.api.standing_by import standing_by
@@ -51,7 +53,7 @@ async def _serve(settings: Settings, announce: Callable[[str], None]) -> None:
             if keep is None:
                 return
             served, carried = await stack.enter_async_context(service.opened(settings, door))
-            carried.start(keep, name="leading")
+            carried.start(functools.partial(_lead, keep, carried), name="leading")
             _allow_many_connections()
             server = WebServer(app.create(served), secure)
             http = functools.partial(server.serve, sockets=[listener.socket])
@@ -78,10 +80,19 @@ async def _led(
     """
     if not settings.leader_lease:
         return _nothing
-    candidate = await stack.enter_async_context(leading.opened(settings, listener.port))
+    candidate = await stack.enter_async_context(leading.opened(settings, listener.bound))
     async with standing_by(listener.socket, secure, candidate.leader, SystemClock().now()):
         leads = await candidate.lead()
     return candidate.keep if leads else None
+
+
+async def _lead(keep: Work, carried: Carrying) -> None:
+    """Leave when others may lead. That is no defect, and needs no traceback in the log."""
+    try:
+        await keep()
+    except EngineUnavailable as lost:
+        carried.defects.append(lost)
+        carried.leave()
 
 
 async def _nothing() -> None:

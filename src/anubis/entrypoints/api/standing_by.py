@@ -69,7 +69,9 @@ def waiting(since: datetime) -> ASGIApp:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 - as ASGI has it
         status, body = answers.get(scope["path"], (503, {**problem, "detail": detail}))
         kind = b"application/problem+json" if "title" in body else b"application/json"
-        headers = [(b"content-type", kind), *([(b"retry-after", b"2")] if status == 503 else [])]
+        # Whoever asks next may be answered by another: nobody must keep this connection.
+        headers = [(b"content-type", kind), (b"connection", b"close")]
+        headers += [(b"retry-after", b"2")] if status == 503 else []
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": json.dumps(body).encode()})
 
