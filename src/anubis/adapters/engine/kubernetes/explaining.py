@@ -21,9 +21,10 @@ ASK_AFTER: Final = timedelta(seconds=5)
 """What is done sooner needs no explanation."""
 
 _COUNT: Final = re.compile(r"^\d{1,9} ")
+_USED: Final = re.compile(r", used: .{1,500}?(?=, limited: )")  # changes with every other pod
 
 _ANSWERS: Final[Mapping[Wait, tuple[str, ...]]] = {
-    Wait.QUEUE: ("Pending", "Suspended", "QuotaReserved"),
+    Wait.QUEUE: ("Pending",),  # of Kueue
     Wait.POD: ("FailedCreate",),
     Wait.NODE: ("TriggeredScaleUp", "NotTriggerScaleUp", "Nominated", "FailedScheduling"),
     Wait.ADMISSION: ("NodeNotReady", "FailedMount", "FailedAttachVolume"),
@@ -154,5 +155,5 @@ def _words(why: Wait | None, events: Sequence[Happening]) -> str:
     telling = [one for one in events if not one.message.startswith("Unable to attach or mount")]
     said = phrasing.plain((telling or events)[-1].message)
     if why is Wait.POD:
-        return said.removeprefix("Error creating: ")
+        return _USED.sub("", said.removeprefix("Error creating: "))
     return said

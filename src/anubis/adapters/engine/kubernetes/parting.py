@@ -111,12 +111,20 @@ def _deleted(pod: PodView, workload: JobView | None, *, had_workload: bool) -> t
         return EndCause.LOST, f"somebody deleted its {name}"
     if workload.is_suspended:
         return EndCause.EVICTED, f"its {name} was suspended{by_queue(workload)}"
-    if workload.failure is not None:  # the controller ends all pods when one has failed
-        words = f"its {name} was ended when another pod of it had failed"
-        return EndCause.DISMISSED, words
-    if workload.is_complete:
-        return EndCause.DISMISSED, f"its {name} was complete"
+    if workload.makes_many and _is_older(workload, pod):
+        return EndCause.DISMISSED, f"the other pods of its {name} had ended"
     return EndCause.LOST, f"somebody deleted its pod {pod.name}"
+
+
+def _is_older(workload: JobView, pod: PodView) -> bool:
+    """Whether a workload had ended when its pod was deleted. Its controller deletes all pods then;
+    if it ended later, it did so because somebody had deleted the pod.
+    """
+    kinds = ("FailureTarget", "SuccessCriteriaMet", "Failed", "Complete", "Succeeded")
+    ended = workload.condition(*kinds)
+    if ended is None or ended.at is None or pod.deleting_since is None:
+        return False
+    return ended.at <= pod.deleting_since
 
 
 def _by_silence(pod: PodView) -> Parting | None:

@@ -37,6 +37,8 @@ LEAVING: Final = timedelta(minutes=2)
 """How long, beside its grace, a program may still be told to run after its pod was deleted. Nodes
 that live answer within seconds; of one that does not, nothing more will be heard."""
 
+TELL_AFTER: Final = timedelta(seconds=3)
+
 _NOT_EXECUTED: Final = ("StartError", "ContainerCannotRun")
 _UNKNOWN_END: Final = "ContainerStatusUnknown"  #: the node forgot the container and invents an exit
 _FETCH_CAUSES: Final[Mapping[str, EndCause]] = {
@@ -54,6 +56,11 @@ def stand(
     leaving = parting.parting(pod, workload, had_workload=bool(seen.workload))
     standing = _with_pod(pod, leaving, seen, now, limits)
     return standing if len(pods) == 1 else _of_several(standing, pod, len(pods))
+
+
+def is_worth_telling(standing: Waiting, now: datetime) -> bool:
+    """Whether somebody should hear of it: in a quick start, each wait takes less than a second."""
+    return now - standing.since >= TELL_AFTER
 
 
 def remembered(seen: Seen, pods: Sequence[PodView], workload: JobView | None) -> Seen:
@@ -146,7 +153,7 @@ def _ended(pod: PodView, ended: Termination, leaving: Parting | None, now: datet
     at = ended.finished_at or now
     taken = leaving if leaving is not None and leaving.is_behind(ended.finished_at) else None
     if ended.reason in _NOT_EXECUTED:
-        words = container_state.explained(phrasing.plain(ended.message) or ended.reason)
+        words = container_state.explained(_runtime(ended.message) or ended.reason)
         return Failed(cause=EndCause.NOT_STARTED, message=words, at=at)
     if ended.reason == _UNKNOWN_END:
         lost = f"{node_of(pod)} forgot its container: {phrasing.plain(ended.message)}"
@@ -165,6 +172,12 @@ def _ended(pod: PodView, ended: Termination, leaving: Parting | None, now: datet
         message=taken.message if taken else "",
         has_recorder=not pod.is_over,
     )
+
+
+def _runtime(words: str) -> str:
+    """Why a program could not be executed, without the names of all who passed that on."""
+    said = phrasing.plain(words).removesuffix(": unknown")
+    return said.rpartition("unable to start container process: ")[2]
 
 
 def _exit(ended: Termination) -> tuple[int | None, int | None]:

@@ -37,20 +37,21 @@ def told(message: str, asks: Asks) -> str:
     found = _WHOLE.match(message)
     if found is None:
         return phrasing.plain(message) or "the scheduler gives no reason"
-    filtered, _, after = _split(found[2])
+    filtered, after = _split(found[2])
     reasons = _reasons(filtered)
     if not reasons:
-        return phrasing.plain(filtered) or "the scheduler gives no reason"
+        words = filtered.partition(". ")[0]  # a second sentence repeats the first
+        return phrasing.plain(words) or "the scheduler gives no reason"
     unhelpful = _UNHELPFUL.search(after)
     never = unhelpful is not None and unhelpful[1] == found[1]
     return "; ".join(_sentences(reasons, asks, never=never))
 
 
-def _split(words: str) -> tuple[str, str, str]:
+def _split(words: str) -> tuple[str, str]:
     """What the nodes said, and what putting others off would help."""
     cut = _PREEMPTION.search(words)
     filtered = words[: cut.start()] if cut else words
-    return filtered.strip().removesuffix("."), "", words[cut.end() :] if cut else ""
+    return filtered.strip().removesuffix("."), words[cut.end() :] if cut else ""
 
 
 def _reasons(filtered: str) -> list[str]:

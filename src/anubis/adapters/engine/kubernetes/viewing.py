@@ -129,6 +129,7 @@ class JobView:
     deleting_since: datetime | None = None
     is_suspended: bool = False
     queue: str = ""  #: of Kueue, that may suspend it
+    makes_many: bool = False  #: whether other units have their pods from it too
     conditions: tuple[Condition, ...] = ()
     active: int = 0
     ready: int = 0
@@ -184,6 +185,7 @@ def job_view(obj: Mapping[str, Any]) -> JobView:
         deleting_since=_deleting_since(metadata),
         is_suspended=spec.get("suspend") is True,
         queue=text(_mapping(metadata.get("labels")).get(_QUEUE)),
+        makes_many=(number(spec.get("completions")) or 1) > 1,
         conditions=_conditions(status),
         active=number(status.get("active")) or 0,
         ready=number(status.get("ready")) or 0,
@@ -199,6 +201,7 @@ def mpi_job_view(obj: Mapping[str, Any]) -> JobView:
     return dataclasses.replace(
         job_view(obj),
         kind="MPIJob",
+        makes_many=True,
         is_suspended=_mapping(spec.get("runPolicy")).get("suspend") is True,
         active=sum(number(one.get("active")) or 0 for one in counts),
         failed=sum(number(one.get("failed")) or 0 for one in counts),
