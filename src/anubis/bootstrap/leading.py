@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import ipaddress
 import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import structlog
 
+from anubis.bootstrap import clusters, engines
 from anubis.domain.errors import EngineUnavailable, UserError
 from anubis.settings.model import Settings
 
@@ -77,19 +78,16 @@ async def opened(settings: Settings, at: Address) -> AsyncIterator[Candidate]:
     Raises UserError where no cluster is known.
     """
     # Here and not above: they need the extra ``kubernetes``, which most services do without.
-    from anubis.adapters.engine.kubernetes import access
     from anubis.adapters.engine.kubernetes.cluster import Cluster
     from anubis.adapters.engine.kubernetes.lease import Leadership
 
-    environ = {**os.environ, **({"KUBECONFIG": settings.kubeconfig} if settings.kubeconfig else {})}
-    found = access.find_access(environ, Path("~").expanduser(), context=settings.kubernetes_context)
-    if found is None:
+    if not engines.knows_a_cluster(settings):
         raise UserError(
             "leader_lease (ANUBIS_LEADER_LEASE) needs a cluster, and none is known: unset it, or "
             "set KUBECONFIG to a file that says how one is reached"
         )
     async with contextlib.AsyncExitStack() as stack:
-        cluster = Cluster(found)
+        cluster = Cluster(dataclasses.replace(clusters.access(settings), namespace=""))
         stack.push_async_callback(cluster.close)
         identity = identity_at(*at)
         candidate = Candidate(Leadership(cluster, settings.leader_lease, identity), identity)

@@ -13,6 +13,7 @@ from tests import helm_charts, kubernetes_schemas
 from tests.helm_charts import CHART, NAMESPACE, helm, only, rendered
 
 import anubis
+from anubis.adapters.engine.kubernetes import rights
 from anubis.settings import loading
 
 VALUES = Path(__file__).parent / "values"
@@ -217,6 +218,40 @@ def test_the_account_of_benchmarks_has_no_rights() -> None:
     bindings = [one for one in rendered() if one["kind"] == "RoleBinding"]
 
     assert {subject["name"] for one in bindings for subject in one["subjects"]} == {"bench-anubis"}
+
+
+def test_the_service_has_the_rights_that_the_engine_needs_and_no_others() -> None:
+    role = only(rendered(), "Role", "bench-anubis")
+    given = {
+        (group, *resource.partition("/")[::2]): set(rule["verbs"])
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    needed = {**rights.NEEDED, **rights.WITH_MPI}
+
+    assert given == {
+        (kind.group, kind.plural, part): set(verbs) for (kind, part), verbs in needed.items()
+    }
+
+
+def test_the_service_may_write_one_lease() -> None:
+    rules = only(rendered(), "Role", "bench-anubis-lease")["rules"]
+
+    assert [(rule["verbs"], rule.get("resourceNames")) for rule in rules] == [
+        (["create"], None),  # what has no name yet cannot be named
+        (["get", "update"], ["bench-anubis"]),
+    ]
+    assert _environment()["ANUBIS_LEADER_LEASE"] == "bench-anubis"
+
+
+def test_whoever_submits_cannot_choose_the_account_of_the_service() -> None:
+    enforced = yaml.safe_load(only(rendered(), "ConfigMap")["data"]["pod.yaml"])
+    free = rendered("--set", "benchmarks.serviceAccount.enforced=false")
+    chosen = yaml.safe_load(only(free, "ConfigMap")["data"]["pod.yaml"])
+
+    assert enforced["spec"]["serviceAccountName"] == "bench-anubis-benchmark"
+    assert "serviceAccountName" not in chosen["spec"]
 
 
 def test_policies_let_nobody_in_but_to_the_port_of_the_service() -> None:

@@ -53,7 +53,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- /* What every benchmark pod gets: see the setting kubernetes_pod. */ -}}
 {{- define "anubis.pod" -}}
 {{- $of := .Values.benchmarks -}}
-{{- $spec := dict "serviceAccountName" (include "anubis.benchmarkAccount" .) -}}
+{{- $spec := dict -}}
+{{- if $of.serviceAccount.enforced }}{{ $_ := set $spec "serviceAccountName" (include "anubis.benchmarkAccount" .) }}{{ end -}}
 {{- with $of.nodeSelector }}{{ $_ := set $spec "nodeSelector" . }}{{ end -}}
 {{- with $of.tolerations }}{{ $_ := set $spec "tolerations" . }}{{ end -}}
 {{- with $of.priorityClassName }}{{ $_ := set $spec "priorityClassName" . }}{{ end -}}
