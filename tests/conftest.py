@@ -31,13 +31,13 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """No test leaves a container, network or volume of ours behind.
+    """No test leaves a container, network, volume or namespace of ours behind.
 
     Only in a pipeline: elsewhere somebody may have runs of their own. With several processes, in
     the one that waits for all others.
     """
     if not real_parts.is_pipeline() or hasattr(session.config, "workerinput"):
         return
-    if left := real_parts.left_in_docker():
+    if left := real_parts.left_in_docker() + real_parts.left_in_cluster():
         print(f"\ntests left behind: {', '.join(left)}")  # noqa: T201 - the end of a report
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -78,6 +78,11 @@ def left_in_docker() -> list[str]:
     return [] if _trouble_with_docker() else docker_images.labelled("anubis.run")
 
 
+def left_in_cluster() -> list[str]:
+    """All namespaces that tests have left in a cluster of ours, and what runs have left."""
+    return control.left_behind() if control.is_here() and not _trouble_with_cluster() else []
+
+
 def _image(recipe: docker_images.Recipe) -> str:
     need_docker()
     name, trouble = _made(recipe)

@@ -15,6 +15,12 @@ from tests.cluster import calling, images, layout, lifecycle, parts, processes, 
 from tests.cluster import mpi_operator as operator
 from tests.cluster.layout import ClusterTrouble
 
+STAYING = (
+    "go-template={{range .items}}{{if not .metadata.deletionTimestamp}}"
+    "{{.kind}}/{{.metadata.name}} {{end}}{{end}}"
+)
+"""What nobody is deleting."""
+
 
 def kubeconfig() -> str:
     """The file that says how to reach the cluster that tests use."""
@@ -28,14 +34,22 @@ def is_here() -> bool:
 
 def trouble() -> str:
     """Why there is no cluster for tests; empty if it answers."""
-    kubectl = calling.kubectl_program(layout.layout())
     if not pathlib.Path(kubeconfig()).exists():
         return f"there is no {kubeconfig()}"
     try:
-        calling.call(kubectl, f"--kubeconfig={kubeconfig()}", "get", "--raw", "/readyz")
+        _kubectl("get", "--raw", "/readyz")
     except ClusterTrouble as error:
         return str(error)
     return ""
+
+
+def left_behind() -> list[str]:
+    """Namespaces that tests have made, and what runs left in the usual one, unless it is going."""
+    spaces = _kubectl("get", "namespaces", "-o", STAYING).split()
+    usual = ("Namespace/kube-", "Namespace/default", f"Namespace/{operator.NAMESPACE}")
+    ours = ("--selector", "app.kubernetes.io/managed-by=anubis", "-o", STAYING)
+    left = _kubectl("get", "jobs,pods,secrets,services", "--namespace", "default", *ours).split()
+    return [*(name for name in spaces if not name.startswith(usual)), *left]
 
 
 def can_kill() -> bool:
@@ -106,3 +120,8 @@ def simulated_nodes(
     """Have nodes for a while that exist only on paper; see ``simulating``."""
     with simulating.nodes(layout.layout(), names, labels=labels, resources=resources):
         yield names
+
+
+def _kubectl(*words: str) -> str:
+    program = calling.kubectl_program(layout.layout())
+    return calling.call(program, f"--kubeconfig={kubeconfig()}", *words)
