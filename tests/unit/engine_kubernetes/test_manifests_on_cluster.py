@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import dataclasses
 import secrets
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,29 +11,29 @@ from typing import Any
 
 import pytest
 import yaml
-from tests import real_parts
+from tests.cluster import control
+from tests.unit.engine_kubernetes import manifest_cases as cases
 
-from anubis.adapters.engine.kubernetes import kinds
+from anubis.adapters.engine.kubernetes import kinds, naming
 from anubis.adapters.engine.kubernetes.access import Access
 from anubis.adapters.engine.kubernetes.cluster import Cluster
-from anubis.adapters.engine.kubernetes.manifests import mpi_job, texts
-
-pytestmark = pytest.mark.cluster
+from anubis.adapters.engine.kubernetes.manifests import texts
+from anubis.adapters.engine.kubernetes.manifests.shapes import Manifest
 
 GOLDEN = Path(__file__).parent / "golden"
 FILES = sorted(path.stem for path in GOLDEN.glob("*.yaml"))
-KUBECONFIG = os.environ.get(
-    "ANUBIS_TEST_KUBECONFIG", str(Path("~/.cache/anubis-cluster/kubeconfig").expanduser())
-)
+OF_OPERATOR = "sample-mpi-operator"
+NOWHERE: Manifest = {"spec": {"nodeSelector": {"anubis.dev/there-is": "no-such-node"}}}
+"""Pods that are made, and never run."""
+
 NASTY = ("$", "$$", "$(HOME)", "$$(HOME)", "a$$$(HOME)b", "$(", "${HOME}", "$()", "%s\\n'\"` é")
 
 
 @pytest.fixture
 async def cluster() -> AsyncIterator[Cluster]:
     """A namespace of our own on the test cluster."""
-    real_parts.need(Path(KUBECONFIG).is_file(), "there is no test cluster: make cluster")
     namespace = f"manifests-{secrets.token_hex(4)}"
-    found = Cluster(Access(kubeconfig=KUBECONFIG, namespace=namespace))
+    found = Cluster(Access(kubeconfig=control.kubeconfig(), namespace=namespace))
     made: dict[str, object] = {
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -47,18 +47,59 @@ async def cluster() -> AsyncIterator[Cluster]:
         await found.close()
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.cluster
+@pytest.mark.parametrize("name", [name for name in FILES if name != OF_OPERATOR])
 async def test_a_real_api_server_takes_what_we_tell_it(cluster: Cluster, name: str) -> None:
+    await take(cluster, name)
+
+
+@pytest.mark.cluster(alone=True)
+async def test_the_definition_of_the_mpi_operator_takes_what_we_tell_it(cluster: Cluster) -> None:
+    with control.mpi_operator():
+        await take(cluster, OF_OPERATOR)
+
+
+async def take(cluster: Cluster, name: str) -> None:
+    """Have the cluster check all objects of a golden file."""
     for one in yaml.safe_load_all((GOLDEN / f"{name}.yaml").read_text("utf-8")):
-        if "obstacles" in one:
-            continue
-        if one["kind"] == "MPIJob":
-            group, plural = mpi_job.API_VERSION, kinds.MPI_JOB.plural
-            real_parts.need(await cluster.has_api(group, plural), "the cluster has no MPI operator")
-        one["metadata"]["namespace"] = cluster.namespace
-        await cluster.apply(one, dry_run=True)
+        if "obstacles" not in one:
+            one["metadata"]["namespace"] = cluster.namespace
+            await cluster.apply(one, dry_run=True)
 
 
+@pytest.mark.cluster
+async def test_pods_of_an_indexed_job_tell_which_unit_they_are(cluster: Cluster) -> None:
+    assert await units_made(cluster, has_mpi_operator=False) == {"worker-0", "worker-1"}
+
+
+@pytest.mark.cluster(alone=True)
+async def test_pods_of_an_mpi_job_tell_which_unit_they_are(cluster: Cluster) -> None:
+    with control.mpi_operator():
+        assert await units_made(cluster, has_mpi_operator=True) == {"worker-0", "worker-1"}
+
+
+async def units_made(cluster: Cluster, *, has_mpi_operator: bool) -> set[str]:
+    """The units whose pods the cluster makes when a worker is asked for."""
+    plan = cases.descriptor_plan(cases.DESCRIPTORS["sample-mpi"])
+    site = dataclasses.replace(
+        cases.SITE,
+        namespace=cluster.namespace,
+        has_mpi_operator=has_mpi_operator,
+        overlay=NOWHERE,
+    )
+    made = cases.objects(plan, site)
+    for one in made.for_unit("worker-0"):
+        await cluster.apply(one)
+    async with asyncio.timeout(60):
+        while len(pods := (await cluster.list(kinds.POD, made.names.selector)).items) < 2:
+            await asyncio.sleep(0.1)
+    for unit in ("worker-0", "worker-1"):
+        assert len((await cluster.list(kinds.POD, made.pod_of(unit))).items) == 1
+    told = [naming.unit_of(pod["metadata"]["labels"]) for pod in pods]
+    return {one[1] for one in told if one is not None}
+
+
+@pytest.mark.cluster
 async def test_a_real_container_gets_the_very_texts_of_its_plan(cluster: Cluster) -> None:
     words = [texts.verbatim(text) for text in NASTY]
     variables = {f"V{number}": word for number, word in enumerate(words)}
