@@ -100,7 +100,7 @@ class Bringer:
         fresh = _fresh(folder)
         for name in names:
             await self._scripts.unpack(name, str(fresh))
-        await asyncio.to_thread(_open_up, fresh)
+        await asyncio.to_thread(open_up, fresh)
         fresh.rename(folder)
 
     def _write_files(self, place: Path, plan: Plan) -> None:
@@ -150,7 +150,7 @@ def _fresh(folder: Path) -> Path:
     return fresh
 
 
-def _open_up(folder: Path) -> None:
+def open_up(folder: Path) -> None:
     """Let everybody read and change the code, as the original did: images run as any user. Outside
     of them, nobody but us gets past the folder above.
     """

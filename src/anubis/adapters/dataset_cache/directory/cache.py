@@ -90,6 +90,14 @@ class DirectoryDatasetCache:
         """See the port."""
         return await self._looking(self._catalog.pinned, ())
 
+    async def unpin_silent(self, before: datetime) -> None:
+        """Let go for all runs whose pins nobody has touched since then.
+
+        For folders whose users cannot know when a run is over: they touch the folder of its pins
+        while they live.
+        """
+        await self._looking(functools.partial(self._catalog.unpin_silent, before), None)
+
     async def list(self) -> Sequence[Dataset]:
         """See the port."""
         return await self._looking(self._catalog.all, ())

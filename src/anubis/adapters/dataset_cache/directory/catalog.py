@@ -89,6 +89,13 @@ class Catalog:
             self._drop_rubbish()
         trees.clear(self._place.removed)
 
+    def unpin_silent(self, before: datetime) -> None:
+        """Let go for runs whose pins nobody has touched since then."""
+        for folder in list(self._place.pins.iterdir()):
+            with contextlib.suppress(FileNotFoundError):  # somebody else does the same
+                if folder.stat().st_mtime < before.timestamp():
+                    self.unpin(self._place.run_of(folder))
+
     def pinned(self) -> Sequence[RunId]:
         """Runs that use something."""
         return sorted({pin.run for pin in self._pins()})

@@ -21,6 +21,8 @@ FETCH: Final = "fetch"
 RECORDER: Final = "recorder"
 
 EMIT_WAIT_SECONDS: Final = 60
+PINS: Final = "/var/lib/anubis-pins"
+"""The part of the data's cache that says which run needs what; see ``bootstrap.podding``."""
 
 _OURS: Final = {"runAsUser": 0, "runAsNonRoot": False, "allowPrivilegeEscalation": False}
 """What is read and signalled belongs to whoever the benchmark runs as; what is fetched is shared by
@@ -214,6 +216,7 @@ def recorder(setting: Setting, template: Template) -> Manifest:
                 "readOnly": True,
                 "subPathExpr": "$(POD_NAMESPACE)_$(POD_NAME)_$(POD_UID)",
             },
+            *_pins(template.unit),
         ],
         "resources": {
             "requests": {"cpu": "10m", "memory": "32Mi"},
@@ -221,6 +224,12 @@ def recorder(setting: Setting, template: Template) -> Manifest:
         },
         "securityContext": dict(_OURS),
     }
+
+
+def _pins(unit: Unit) -> Iterator[Manifest]:
+    """Where it says, as long as it lives, that the run needs its data."""
+    if volumes.fetched(unit):
+        yield {"name": "datasets", "mountPath": PINS, "subPath": "pins"}
 
 
 def _recording(setting: Setting, unit: Unit) -> Mapping[str, object]:
@@ -235,6 +244,7 @@ def _recording(setting: Setting, unit: Unit) -> Mapping[str, object]:
         "drain_seconds": setting.site.drain.total_seconds(),
         "readiness": fields.get("readiness"),
         "liveness": fields.get("liveness"),
+        **({"pins": f"{PINS}/{setting.names.run_id}"} if volumes.fetched(unit) else {}),
     }
 
 

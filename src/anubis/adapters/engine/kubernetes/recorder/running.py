@@ -7,6 +7,7 @@ on whatever happens around it: on a full disk it waits for room, and takes nothi
 from __future__ import annotations
 
 import collections
+import contextlib
 import errno
 import os
 import select
@@ -38,6 +39,7 @@ EMIT_PAUSE_SECONDS: Final = 0.005
 line does not wake us for each. The pipe takes a megabyte meanwhile."""
 
 SAMPLE_SECONDS, FIRST_SAMPLE_SECONDS = 1.0, 0.1
+TOUCH_SECONDS: Final = 60.0
 SEAL_SECONDS: Final = 60.0
 """How long after the kubelet's word that the program has ended it may still have processes."""
 
@@ -74,6 +76,7 @@ class Recorder:
         self._has_begun = self._is_cut = False
         self._is_over = False  #: the kubelet says so
         self._over_at = self._timeout_at = self._sample_at = NEVER
+        self._touch_at = 0.0
         self._pause: float = QUIET_SECONDS
 
     def run(self) -> None:
@@ -118,8 +121,16 @@ class Recorder:
             elif self._emitted.waiting() < SMALL_BYTES:
                 time.sleep(EMIT_PAUSE_SECONDS)
 
+    def _touch_pins(self, now: float) -> None:
+        """Say that the run needs its data; see ``bootstrap.podding``."""
+        if self._spec.pins and now >= self._touch_at:
+            self._touch_at = now + TOUCH_SECONDS
+            with contextlib.suppress(OSError):
+                os.utime(self._spec.pins)
+
     def _watch(self, now: float) -> None:
         """See what the program is at, and act on what is due."""
+        self._touch_pins(now)
         if request := stopping.asked(self._folder):
             self._stop(request, now)
         if now >= self._timeout_at:

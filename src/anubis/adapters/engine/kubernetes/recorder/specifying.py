@@ -27,6 +27,7 @@ class Spec(NamedTuple):
     drain_seconds: float  #: how long the journal is kept for whoever fetches it
     readiness: Mapping[str, object] | None = None  #: as a plan writes probes down
     liveness: Mapping[str, object] | None = None
+    pins: str = ""  #: the folder that says which cached data the run needs; empty: none
     places: Places = Places()
 
     @classmethod
@@ -41,4 +42,5 @@ class Spec(NamedTuple):
             drain_seconds=float(told["drain_seconds"]),
             readiness=told.get("readiness"),
             liveness=told.get("liveness"),
+            pins=str(told.get("pins") or ""),
         )
