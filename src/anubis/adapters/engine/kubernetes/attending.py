@@ -203,9 +203,8 @@ class Attendant:
 
     def _was_listed_since_creation(self) -> bool:
         """Whether what is not there was not there at a moment after it had been made."""
-        gone = [*self._around.pods.state(self._run_id).gone]
-        gone += self._workloads.state(self._run_id).gone
-        if gone:
+        gone = self._workloads.state(self._run_id).gone
+        if any(one.get("metadata", {}).get("name") == self._spec.workload.name for one in gone):
             return True
         listed, created = self._workloads.listed_at, self._place.created_at
         if listed is None or created is None:

@@ -189,6 +189,11 @@ def _fetch_mounts(setting: Setting, unit: Unit) -> Iterator[Manifest]:
         yield {"name": "brought", "mountPath": carrying.PLACE}
 
 
+_IS_READY: Final = ("sh", "-c", f"until [ -p {volumes.EMIT}/fifo ]; do sleep 0.05; done")
+"""The program must not begin before there is somebody who listens, and before the pipe that it
+emits to is there: whoever writes to a path that is not there makes a file."""
+
+
 def recorder(setting: Setting, template: Template) -> Manifest:
     """What keeps all that the program writes and tells, whether or not anybody listens."""
     fields = {"POD_NAMESPACE": "namespace", "POD_NAME": "name", "POD_UID": "uid"}
@@ -218,6 +223,7 @@ def recorder(setting: Setting, template: Template) -> Manifest:
             },
             *_pins(template.unit),
         ],
+        "lifecycle": {"postStart": {"exec": {"command": list(_IS_READY)}}},
         "resources": {
             "requests": {"cpu": "10m", "memory": "32Mi"},
             "limits": {"memory": "256Mi"},
