@@ -18,6 +18,7 @@ against the habit of this code base, because the original library did and old co
 from __future__ import annotations
 
 import atexit
+import errno
 import json
 import os
 import sys
@@ -56,12 +57,36 @@ class _FifoEmitter:
         # with the lines of other processes, and a fork cannot write it twice.
         data = memoryview(line.encode())
         while data:
-            data = data[os.write(self._descriptor, data) :]
+            try:
+                data = data[os.write(self._descriptor, data) :]
+            except BrokenPipeError:
+                self._open_again()
 
     def _open(self) -> None:
         self._wait()
         self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND)
         atexit.register(self._close)
+
+    def _open_again(self) -> None:
+        """Whoever listened was killed: wait for the next. The pipe stays open meanwhile, so that
+        the next finds what is still in it. Raises BrokenPipeError if nobody comes in time.
+        """
+        deadline = time.monotonic() + self._max_wait
+        while True:
+            try:
+                again = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK)
+                break
+            except OSError as error:
+                if error.errno != errno.ENXIO:  # that there is no reader
+                    raise
+                if time.monotonic() > deadline:
+                    raise BrokenPipeError(
+                        errno.EPIPE, f"Nobody reads the named pipe {self._path} any more"
+                    ) from None
+            time.sleep(min(self._step, 0.1))
+        os.set_blocking(again, True)
+        os.close(self._descriptor)
+        self._descriptor = again
 
     def _close(self) -> None:
         if self._descriptor >= 0:

@@ -22,6 +22,7 @@ def start(program: str, **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", program],
         env={**clean, "PYTHONPATH": str(ROOT / "src"), **environment},
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -169,3 +170,49 @@ def test_it_costs_users_only_light_modules_of_the_standard_library() -> None:
 
 def test_it_keeps_to_the_syntax_of_python_3_8() -> None:
     ast.parse(SOURCE.read_text(), feature_version=(3, 8))
+
+
+LISTENER_DIES = """
+import os
+from anubis.emit import emit
+emit({"number": 0})
+print("emitted", flush=True)
+input()
+for number in range(1, 4):
+    emit({"number": number})
+"""
+
+
+def test_a_listener_that_was_killed_is_waited_for_and_finds_all(tmp_path: pathlib.Path) -> None:
+    pipe = tmp_path / "fifo"
+    os.mkfifo(pipe)
+    first = os.open(pipe, os.O_RDWR)
+    child = start(LISTENER_DIES, BENCHMARK_AI="fifo", BENCHMARK_AI_FIFO_FILEPATH=str(pipe))
+    assert child.stdout is not None
+    assert child.stdout.readline() == "emitted\n"
+    os.close(first)  # without having read a byte
+    lines: list[str] = []
+    reader = threading.Timer(0.3, lambda: lines.extend(pipe.read_text().splitlines()))
+    reader.start()
+    _, errors = child.communicate("go\n", timeout=60)
+    reader.join(timeout=60)
+    assert (child.returncode, errors) == (0, "")
+    assert [json.loads(line)["number"] for line in lines] == [0, 1, 2, 3]
+
+
+def test_a_program_does_not_wait_for_ever_for_a_listener(tmp_path: pathlib.Path) -> None:
+    pipe = tmp_path / "fifo"
+    os.mkfifo(pipe)
+    first = os.open(pipe, os.O_RDWR)
+    child = start(
+        LISTENER_DIES,
+        BENCHMARK_AI="fifo",
+        BENCHMARK_AI_FIFO_FILEPATH=str(pipe),
+        BENCHMARK_AI_FIFO_MAX_WAIT_TIME="0.1",
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "emitted\n"
+    os.close(first)
+    _, errors = child.communicate("go\n", timeout=60)
+    assert child.returncode == 1
+    assert "BrokenPipeError" in errors
