@@ -103,8 +103,8 @@ def _age(event: Happening) -> tuple[datetime, str]:
 def _while_waiting(standing: Waiting, events: Sequence[Happening]) -> Waiting:
     if standing.why is Wait.NODE:
         return _for_a_node(standing, events)
-    if standing.why is Wait.IMAGE and standing.detail:
-        return standing  # the node itself tells what the registry said
+    if standing.why in (Wait.IMAGE, Wait.RECORDER) and standing.detail:
+        return standing  # the node itself tells what the registry said, or the container
     return dataclasses.replace(standing, detail=_words(standing.why, events))
 
 
@@ -136,7 +136,7 @@ def _sorted(message: str) -> str:
 
 
 def _at_the_end(standing: Failed, events: Sequence[Happening]) -> Failed:
-    if standing.why is Wait.IMAGE and ": " in standing.message:
+    if standing.why in (Wait.IMAGE, Wait.RECORDER) and ": " in standing.message:
         return standing
     scaling = [one for one in events if standing.why is Wait.NODE and _is_scaler(one)]
     if standing.why is Wait.NODE and not scaling:

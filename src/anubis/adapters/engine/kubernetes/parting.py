@@ -58,13 +58,13 @@ _BY_DISRUPTION: Final[Mapping[str, tuple[EndCause, str]]] = {
 """Reasons of the condition ``DisruptionTarget``."""
 
 
-def parting(pod: PodView, workload: JobView | None, *, had_workload: bool) -> Parting | None:
-    """How a pod is taken away, if it is. ``had_workload``: that its workload was seen before."""
+def parting(pod: PodView, workload: JobView | None, name: str) -> Parting | None:
+    """How a pod is taken away, if it is. ``name``: of its workload, if that was seen before."""
     return (
         _by_deadline(workload)
         or _by_reason(pod)
         or _by_disruption(pod)
-        or _by_deletion(pod, workload, had_workload=had_workload)
+        or _by_deletion(pod, workload, name)
         or _by_silence(pod)
     )
 
@@ -95,24 +95,24 @@ def _by_disruption(pod: PodView) -> Parting | None:
     return Parting(cause=cause, message=message, at=target.at)
 
 
-def _by_deletion(pod: PodView, workload: JobView | None, *, had_workload: bool) -> Parting | None:
+def _by_deletion(pod: PodView, workload: JobView | None, name: str) -> Parting | None:
     if pod.deleting_since is None:
         return None
-    cause, message = _deleted(pod, workload, had_workload=had_workload)
+    cause, message = _deleted(pod, workload, name)
     return Parting(cause=cause, message=message, at=pod.deleting_since)
 
 
-def _deleted(pod: PodView, workload: JobView | None, *, had_workload: bool) -> tuple[EndCause, str]:
+def _deleted(pod: PodView, workload: JobView | None, name: str) -> tuple[EndCause, str]:
     if workload is None:
-        owner = "workload" if had_workload else "pod"
-        return EndCause.LOST, f"somebody deleted its {owner} ({pod.name})"
-    name = f"{workload.kind} {workload.name}"
+        what = f"workload {name}" if name else f"pod {pod.name}"
+        return EndCause.LOST, f"somebody deleted its {what}"
+    owner = f"{workload.kind} {workload.name}"
     if workload.deleting_since is not None:
-        return EndCause.LOST, f"somebody deleted its {name}"
+        return EndCause.LOST, f"somebody deleted its {owner}"
     if workload.is_suspended:
-        return EndCause.EVICTED, f"its {name} was suspended{by_queue(workload)}"
+        return EndCause.EVICTED, f"its {owner} was suspended{by_queue(workload)}"
     if workload.makes_many and _is_older(workload, pod):
-        return EndCause.DISMISSED, f"the other pods of its {name} had ended"
+        return EndCause.DISMISSED, f"the other pods of its {owner} had ended"
     return EndCause.LOST, f"somebody deleted its pod {pod.name}"
 
 

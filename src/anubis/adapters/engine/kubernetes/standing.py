@@ -53,7 +53,7 @@ def stand(
     pod = _newest(pods)
     if pod is None:
         return _podless(workload, seen, now, limits)
-    leaving = parting.parting(pod, workload, had_workload=bool(seen.workload))
+    leaving = parting.parting(pod, workload, seen.workload)
     standing = _with_pod(pod, leaving, seen, now, limits)
     return standing if len(pods) == 1 else _of_several(standing, pod, len(pods))
 
@@ -70,7 +70,7 @@ def remembered(seen: Seen, pods: Sequence[PodView], workload: JobView | None) ->
     pod = _newest(pods)
     if pod is None:
         return seen
-    leaving = parting.parting(pod, workload, had_workload=bool(seen.workload))
+    leaving = parting.parting(pod, workload, seen.workload)
     return dataclasses.replace(
         seen, pod=pod.name or seen.pod, node=pod.node or seen.node, parting=leaving or seen.parting
     )
@@ -111,7 +111,7 @@ def _podless(workload: JobView | None, seen: Seen, now: datetime, limits: Limits
 def _vanished(workload: JobView | None, seen: Seen) -> Gone:
     """A pod that was there before. ``PodView`` knows how a pod goes; there is none any more."""
     ghost = PodView(name=seen.pod, node=seen.node, deleting_since=seen.created_at)
-    leaving = seen.parting or parting.parting(ghost, workload, had_workload=bool(seen.workload))
+    leaving = seen.parting or parting.parting(ghost, workload, seen.workload)
     assert leaving is not None, "a pod that is being deleted is being taken away"
     return Gone(cause=leaving.cause, message=leaving.message)
 

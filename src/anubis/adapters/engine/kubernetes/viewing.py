@@ -66,7 +66,8 @@ class ContainerView:
     ended_before: Termination | None = None  #: of one that was started again
     restarts: int = 0
     is_ready: bool = False
-    is_started: bool = False  #: whether those behind it may begin
+    is_started: bool = False
+    is_sidecar: bool = False  #: whether those behind it may begin while it runs
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -266,12 +267,12 @@ def _conditions(status: Mapping[str, Any]) -> tuple[Condition, ...]:
 
 def _containers(specs: object, statuses: object) -> tuple[ContainerView, ...]:
     known = {text(one.get("name")): one for one in _mappings(statuses)}
-    wanted = {text(one.get("name")): text(one.get("image")) for one in _mappings(specs)}
+    wanted = {text(one.get("name")): one for one in _mappings(specs)}
     names = dict.fromkeys((*wanted, *known))
-    return tuple(_container(name, wanted.get(name, ""), known.get(name, {})) for name in names)
+    return tuple(_container(name, wanted.get(name, {}), known.get(name, {})) for name in names)
 
 
-def _container(name: str, image: str, status: Mapping[str, Any]) -> ContainerView:
+def _container(name: str, spec: Mapping[str, Any], status: Mapping[str, Any]) -> ContainerView:
     state = _mapping(status.get("state"))
     phase = next((each for each in Phase if each and each.value in state), Phase.UNKNOWN)
     now = _mapping(state.get(phase.value))
@@ -279,7 +280,7 @@ def _container(name: str, image: str, status: Mapping[str, Any]) -> ContainerVie
     before = _mapping(_mapping(status.get("lastState")).get("terminated"))
     return ContainerView(
         name=name,
-        image=image or text(status.get("image")),
+        image=text(spec.get("image")) or text(status.get("image")),
         phase=phase,
         reason=text(now.get("reason")),
         message=text(now.get("message")),
@@ -289,6 +290,7 @@ def _container(name: str, image: str, status: Mapping[str, Any]) -> ContainerVie
         restarts=number(status.get("restartCount")) or 0,
         is_ready=status.get("ready") is True,
         is_started=status.get("started") is True,
+        is_sidecar=spec.get("restartPolicy") == "Always",
     )
 
 

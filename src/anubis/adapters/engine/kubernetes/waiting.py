@@ -170,9 +170,9 @@ def _on_node(pod: PodView, since: datetime, limits: Limits) -> _Step:
 
 
 def _is_passed(container: ContainerView) -> bool:
-    if container.ended is not None:
-        return container.ended.exit_code == 0 and container.name != RECORDER
-    return container.phase is Phase.RUNNING and (container.is_started or container.is_ready)
+    if container.is_sidecar:
+        return container.phase is Phase.RUNNING and container.is_started
+    return container.ended is not None and container.ended.exit_code == 0
 
 
 def _passed_at(container: ContainerView) -> datetime | None:
