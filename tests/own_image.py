@@ -23,6 +23,7 @@ NAME = "anubis:test"
 DOCKERFILE = "deploy/image/Dockerfile"
 SINGLE = (DOCKERFILE, ".dockerignore", "pyproject.toml", "README.md", "LICENSE")
 LOCKS = ("requirements/run.lock", "requirements/extras.lock")
+PACKAGES = ("anubis", "benchmarkai")
 LABEL = "anubis.content"
 LIBRARIES = "anubis-test/libraries:latest"
 
@@ -48,7 +49,8 @@ def content() -> str:
 def _files() -> list[pathlib.Path]:
     source = [
         path
-        for path in sorted((ROOT / "src" / "anubis").rglob("*"))
+        for package in PACKAGES
+        for path in sorted((ROOT / "src" / package).rglob("*"))
         if path.is_file() and path.suffix not in (".pyc", ".pyo")
     ]
     return [*(ROOT / name for name in (*SINGLE, *LOCKS)), *source]
