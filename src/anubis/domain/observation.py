@@ -47,6 +47,7 @@ class UnitStarted:
 
     unit: str
     at: datetime
+    where: str = ""  #: the machine, where the engine has several
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

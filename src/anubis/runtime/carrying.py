@@ -318,6 +318,8 @@ class Carrier:
             and self.run.state is RunState.STARTING
         ):
             move = self._move(RunState.RUNNING, observation.at, plan)
+            if observation.where:
+                move = dataclasses.replace(move, message=f"{move.message} on {observation.where}")
             await self._apply(Step(run_id=self.run.id, moves=[move]))
 
     async def _show(self, collector: Collector, pulse: _Pulse) -> None:

@@ -23,6 +23,7 @@ from anubis.adapters.engine.kubernetes.explaining import Happening
 from anubis.adapters.engine.kubernetes.following import Watch
 from anubis.adapters.engine.kubernetes.mirroring import Mirror
 from anubis.adapters.engine.kubernetes.places import Chapter, Place, Spec, StopRequest, now
+from anubis.adapters.engine.kubernetes.refusals import NotPermitted
 from anubis.adapters.engine.kubernetes.stances import (
     Exited,
     Failed,
@@ -54,6 +55,9 @@ EVENTS_SECONDS: Final = 15.0
 
 AGAIN_SECONDS: Final = (0.2, 5.0)
 """Between tries to reach a recorder, the first and the longest."""
+
+FORBIDDEN_PATIENCE_SECONDS: Final = 120.0
+"""How long the journal of an ended program is asked for by whoever may not have it."""
 
 STOP_AGAIN: Final = timedelta(seconds=5)
 """After which a recorder that was asked to stop its program is asked again."""
@@ -105,6 +109,9 @@ class Attendant:
         self._events: Sequence[Happening] = ()
         self._stop_passed: tuple[datetime, StopRequest] | None = None
         self._last_pod: PodView | None = None
+        self._unreachable = ""  #: why the journal cannot be fetched, while that is so
+        self._is_forbidden = False  #: whether that is for want of a right
+        self._waits_for_journal_since = time.monotonic()
         self._told_last: str | None = None  #: of the story; empty: that it began
         self._waits: tuple[str, float] | None = None  #: for what, and since when as we saw it
         self.mirror = Mirror(place.journal)
@@ -151,6 +158,7 @@ class Attendant:
             if self.trouble != str(error):
                 self._log.warning("unit_not_attended", run=self._run_id, why=str(error))
             self.trouble = str(error)
+            self._waits_for(f"the cluster cannot be asked: {error}")
 
     async def _pause(self) -> None:
         if self._place.ended() is not None:
@@ -258,7 +266,7 @@ class Attendant:
             self._tell(Chapter(at=now(), waiting=message))
 
     async def _run(self, found: Running) -> None:
-        self._tell(Chapter(at=found.since))
+        self._tell(Chapter(at=found.since, where=self._seen.node))
         self._copy()
         request = self._place.stop_request()
         if request is None and found.leaving is not None:
@@ -295,16 +303,27 @@ class Attendant:
 
     async def _exit(self, found: Exited) -> None:
         if found.started_at is not None:
-            self._tell(Chapter(at=found.started_at))
-        if self.mirror.sealed is None and found.has_recorder:
+            self._tell(Chapter(at=found.started_at, where=self._seen.node))
+        if self.mirror.sealed is None and found.has_recorder and not self._is_hopeless():
             self._copy()
             return
         self._end_exited(found)
 
+    def _is_hopeless(self) -> bool:
+        """Whether the journal of an ended program was out of reach for so long that it stays so."""
+        moment = time.monotonic()
+        if not self._unreachable:
+            self._waits_for_journal_since = moment
+        patience = self._spec.limits.finishing.total_seconds()
+        if self._is_forbidden:  # rights do not come by themselves
+            patience = min(patience, FORBIDDEN_PATIENCE_SECONDS)
+        return moment - self._waits_for_journal_since > patience
+
     def _end_exited(self, found: Exited) -> None:
         how = f"signal {found.signal}" if found.signal else f"code {found.exit_code}"
         if self.mirror.sealed is None:
-            text = f"it ended with {how}, but what it wrote could not be fetched: its pod ended too"
+            why = self._unreachable or "its pod ended too"
+            text = f"it ended with {how}, but what it wrote could not be fetched: {why}"
             cause = self.mirror.stopped or EndCause.LOST
             self._end(cause, text, at=found.at, exited=found)
             return
@@ -382,9 +401,10 @@ class Attendant:
                 size = self.mirror.size
                 try:
                     await mirroring.follow(self._around.cluster, pod, self.mirror, self.bell.ring)
+                    self._unreachable = ""
                 except (EngineUnavailable, OSError, ValueError) as error:
-                    self.trouble = f"what {self.unit} writes cannot be fetched: {error}"
-                    self._news.set()
+                    self._is_forbidden = isinstance(error, NotPermitted)
+                    self._unreachable = str(error)
                 pause = AGAIN_SECONDS[0] if self.mirror.size > size else min(2 * pause, longest)
                 if self.mirror.sealed is None:
                     await asyncio.sleep(pause)

@@ -31,6 +31,7 @@ CONNECT_SECONDS = 10.0
 CALL_SECONDS = 30.0
 """Most calls take milliseconds; a server that starts, or elects, takes seconds."""
 
+CLOSING_SECONDS = 0.05
 BUSY_SECONDS = 20.0
 """How long a server may send us away in all, before whoever called hears of it."""
 
@@ -124,6 +125,8 @@ class Calling:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+            # Sockets under TLS are closed a turn of the loop later, which may be its last.
+            await asyncio.sleep(CLOSING_SECONDS)
 
     async def call(self, asked: Asked) -> Answer:
         """Ask, and give the answer, whatever its status, unless it is that of no answer."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from anubis.adapters.engine.kubernetes import composing, kinds, naming, probes, removing
+from anubis.adapters.engine.kubernetes import composing, kinds, naming, probes, removing, rights
 from anubis.adapters.engine.kubernetes.access import Access
 from anubis.adapters.engine.kubernetes.attending import Attendant, Surroundings
 from anubis.adapters.engine.kubernetes.capabilities import KUBERNETES
@@ -66,6 +66,7 @@ class KubernetesEngine:
         self._attendants: dict[tuple[RunId, str], tuple[Attendant, asyncio.Task[None]]] = {}
         self._applied: dict[RunId, set[tuple[str, str]]] = {}  #: kinds and names, since our start
         self._starting: dict[RunId, asyncio.Lock] = {}
+        self._has_rights = False  #: as far as we have asked
         self._has_looked = False  #: for what an earlier life left at the cluster
         self.capabilities = KUBERNETES
 
@@ -132,6 +133,7 @@ class KubernetesEngine:
                 raise EngineUnavailable(text) from error
 
     async def _start(self, run_id: RunId, plan: Plan, unit: str, place: Place) -> None:
+        await self._see_rights()
         try:
             mine = composing.Whose(installation=self.installation, run_id=run_id)
             composed = await self._composer.compose(mine, plan, self._places.run(run_id))
@@ -153,6 +155,13 @@ class KubernetesEngine:
             return
         place.mark_created()
         self._attend(run_id, unit)
+
+    async def _see_rights(self) -> None:
+        """Once: a program whose output we may not fetch must not begin."""
+        if not self._has_rights:
+            if missing := await rights.missing(self._cluster):
+                raise NotPermitted("", "", rights.words(missing, self._cluster.words))
+            self._has_rights = True
 
     async def _apply(self, run_id: RunId, composed: Workloads, unit: str) -> None:
         """Make what a unit needs and what is not there yet; the first workload owns the rest."""

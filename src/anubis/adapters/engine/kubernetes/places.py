@@ -64,6 +64,7 @@ class Chapter:
 
     at: datetime
     waiting: str = ""
+    where: str = ""  #: the node on which it began
 
 
 class Place:
@@ -121,7 +122,8 @@ class Place:
 
     def tell(self, chapter: Chapter) -> None:
         """Add to the story. Raises OSError."""
-        line = json.dumps({"at": chapter.at.isoformat(), "waiting": chapter.waiting})
+        told = {"at": chapter.at.isoformat(), "waiting": chapter.waiting, "where": chapter.where}
+        line = json.dumps(told)
         with (self.directory / STORY).open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
 
@@ -222,4 +224,5 @@ def _chapters(lines: Sequence[str]) -> Iterator[Chapter]:
     for line in lines:
         with contextlib.suppress(ValueError, KeyError):  # half a line, of who was killed in it
             found = json.loads(line)
-            yield Chapter(at=datetime.fromisoformat(found["at"]), waiting=found["waiting"])
+            at = datetime.fromisoformat(found["at"])
+            yield Chapter(at=at, waiting=found["waiting"], where=found["where"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -30,9 +31,18 @@ async def missing(cluster: Cluster) -> tuple[str, ...]:
     wanted = dict(NEEDED)
     if await cluster.has_api(kinds.MPI_JOB.group_version, kinds.MPI_JOB.plural):
         wanted |= WITH_MPI
+    asked = [(verb, *what) for what, verbs in wanted.items() for verb in verbs]
+    answers = await asyncio.gather(*(cluster.can_i(*one) for one in asked))
     return tuple(
         f"{verb} {kind.plural}{f'/{part}' if part else ''}"
-        for (kind, part), verbs in wanted.items()
-        for verb in verbs
-        if not await cluster.can_i(verb, kind, part)
+        for (verb, kind, part), may in zip(asked, answers, strict=True)
+        if not may
+    )
+
+
+def words(missing: Sequence[str], cluster: str) -> str:
+    """What to do about rights that we do not have."""
+    return (
+        f"at {cluster}, we may not {', '.join(missing)}; the Role in deploy/chart has all rights "
+        "that the kubernetes engine needs"
     )

@@ -64,7 +64,7 @@ class Teller:
                 yield UnitWaiting(unit=self._unit, at=at, message=chapter.waiting)
             else:
                 self._has_begun = True
-                yield UnitStarted(unit=self._unit, at=at)
+                yield UnitStarted(unit=self._unit, at=at, where=chapter.where)
         self._told = len(chapters)
 
     def _journal(self, size: int) -> Iterator[Observation]:
