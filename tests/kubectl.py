@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import os
 import secrets
 import shutil
 import subprocess
@@ -15,10 +14,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests import real_parts
+from tests.cluster import control
 
-KUBECONFIG = Path(
-    os.environ.get("ANUBIS_TEST_KUBECONFIG", "~/.cache/anubis-cluster/kubeconfig")
-).expanduser()
+KUBECONFIG = Path(control.kubeconfig())
 Seen = TypeVar("Seen")
 PATIENCE = 60.0
 """Seconds after which something that should happen will not happen any more."""
@@ -73,13 +71,17 @@ def program() -> str:
 @contextlib.contextmanager
 def space(purpose: str) -> Iterator[Space]:
     """A namespace of one's own. Skips where there is no cluster."""
-    real_parts.need(KUBECONFIG.is_file(), "there is no test cluster: make cluster")
+    real_parts.need_cluster()
     made = Space(name=f"{purpose}-{secrets.token_hex(4)}")
     told = made.kubectl("create", "namespace", made.name)
     real_parts.need(not told.returncode, f"the test cluster does not answer: {told.stderr}")
     try:
         yield made
     finally:
+        # A pod waits for whoever fetches its output; here nobody will.
+        forced = ("--all", "--force", "--grace-period=0", "--wait=false")
+        made.kubectl("delete", "deployments,jobs", "--all", "--wait=false")
+        made.kubectl("delete", "pods", *forced)
         made.kubectl("delete", "namespace", made.name, "--wait=false")
 
 

@@ -75,7 +75,7 @@ def absence(settings: Settings, name: str) -> str:
 def _absence_of_docker(settings: Settings) -> str:
     if settings.docker_host == OFF:
         return "The engine 'docker' is turned off: docker_host (ANUBIS_DOCKER_HOST) is none."
-    return _missing("docker", "aiodocker")
+    return missing("docker", "aiodocker")
 
 
 def _absence_of_kubernetes(settings: Settings) -> str:
@@ -86,10 +86,11 @@ def _absence_of_kubernetes(settings: Settings) -> str:
             "The engine 'kubernetes' knows no cluster: set KUBECONFIG to a file that says how one "
             "is reached, or have it at ~/.kube/config."
         )
-    return _missing("kubernetes", "kubernetes_asyncio")
+    return missing("kubernetes", "kubernetes_asyncio")
 
 
-def _missing(engine: str, module: str) -> str:
+def missing(engine: str, module: str) -> str:
+    """What an engine needs to be installed; empty if it is."""
     if importlib.util.find_spec(module) is not None:
         return ""
     return (

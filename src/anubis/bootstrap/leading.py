@@ -86,6 +86,8 @@ async def opened(settings: Settings, at: Address) -> AsyncIterator[Candidate]:
             "leader_lease (ANUBIS_LEADER_LEASE) needs a cluster, and none is known: unset it, or "
             "set KUBECONFIG to a file that says how one is reached"
         )
+    if reason := engines.missing("kubernetes", "kubernetes_asyncio"):
+        raise UserError(f"leader_lease (ANUBIS_LEADER_LEASE): {reason}")
     async with contextlib.AsyncExitStack() as stack:
         cluster = Cluster(dataclasses.replace(clusters.access(settings), namespace=""))
         stack.push_async_callback(cluster.close)
