@@ -19,7 +19,7 @@ help: ## list the targets
 run: $(VENV)/.run ## set up, then run the sample benchmark to its results
 	@$(BIN)/anubis run samples/hello-world/descriptor.toml
 
-extras: $(VENV)/.extras ## install what Docker, object stores and NVIDIA's GPUs need
+extras: $(VENV)/.extras ## install what Docker, Kubernetes, object stores and NVIDIA's GPUs need
 
 test: $(VENV)/.dev ## run all tests
 	@$(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS)
@@ -56,7 +56,7 @@ lock: $(VENV)/.dev ## resolve the dependencies again
 LOCK := --quiet --strip-extras --generate-hashes --no-emit-index-url --no-emit-find-links \
         --no-header --no-annotate --allow-unsafe --build-deps-for=editable
 
-EXTRAS := --extra azure --extra docker --extra gs --extra nvidia --extra s3
+EXTRAS := --extra azure --extra docker --extra gs --extra kubernetes --extra nvidia --extra s3
 
 clean: ## remove what was installed and built here; runs under ~/.anubis stay
 	@rm -rf $(VENV) build dist *.egg-info src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -71,7 +71,7 @@ $(VENV)/.run: requirements/run.lock pyproject.toml
 	@touch $@
 
 $(VENV)/.extras: $(VENV)/.run requirements/extras.lock
-	@echo '» installing what Docker, object stores and GPUs need (once)'
+	@echo '» installing what Docker, Kubernetes, object stores and GPUs need (once)'
 	@$(PIP) install --require-hashes -r requirements/extras.lock
 	@touch $@
 
