@@ -36,11 +36,11 @@ benchmark_code = "true"
 
 
 @contextlib.asynccontextmanager
-async def installation(*, slots: int) -> AsyncIterator[LocalApplication]:
-    """A fresh home whose runtime is up and has carried its first run."""
+async def installation(*, slots: int, more: str = "") -> AsyncIterator[LocalApplication]:
+    """A fresh home whose runtime is up and has carried its first run; with more settings, TOML."""
     with tempfile.TemporaryDirectory(prefix="anubis-bench-") as folder:
         # In the file and not only in our own settings: the runtime reads them for itself.
-        Path(folder, "config.toml").write_text(f"slots = {slots}\n")
+        Path(folder, "config.toml").write_text(f"slots = {slots}\n{more}")
         settings = loading.load({"ANUBIS_HOME": folder})
         try:
             async with embedded.application(settings) as application:

@@ -24,6 +24,7 @@ class ServiceProcess:
     home: Path
     port: int = 0
     process: subprocess.Popen[str] | None = None
+    module: str = "anubis"  #: or what runs it
 
     @property
     def address(self) -> str:
@@ -38,7 +39,7 @@ class ServiceProcess:
 
     def start(self) -> None:
         """Start it and wait until it says that it listens."""
-        command = [sys.executable, "-m", "anubis", "serve", "--port", str(self.port)]
+        command = [sys.executable, "-m", self.module, "serve", "--port", str(self.port)]
         environment = {**os.environ, "ANUBIS_HOME": str(self.home)}
         with (self.home / "service.log").open("ab") as log:
             self.process = subprocess.Popen(
