@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -15,7 +16,15 @@ from anubis.domain import blanks
 from anubis.domain.observation import EndCause
 from anubis.domain.plan import Plan, Unit
 from anubis.ports.engine import Engine
-from anubis.testing.contracts.engine import EngineContract, ServiceContract, a_plan
+from anubis.testing.contracts.engine import (
+    EngineContract,
+    ServiceContract,
+    a_new_run,
+    a_plan,
+    end,
+    output,
+    watch,
+)
 from anubis.testing.contracts.engine.serving import PORT
 
 pytestmark = pytest.mark.cluster
@@ -70,3 +79,27 @@ class TestServicesOfKubernetes(ServiceContract):
         url = f"http://{blanks.host('server')}:{blanks.port('server', PORT)}/ready"
         command = ("wget", "-q", "-O", "-", url)
         return Unit(name="client", command=command, environment={}, image=real_parts.busybox())
+
+
+async def test_two_replicas_that_start_the_same_unit_make_one_pod(
+    tmp_path: Path, namespace: str
+) -> None:
+    """Both believe that the run is theirs, as after a split; the cluster knows better."""
+    plan = a_plan("sh", "-c", "echo $RANDOM$RANDOM; sleep 2", image=real_parts.busybox())
+    homes, run_id = (tmp_path / "one", tmp_path / "two"), a_new_run()
+    for home in homes:
+        (home / "kubernetes").mkdir(parents=True)
+        (home / "kubernetes" / "installation").write_text(str(run_id)[-12:])
+    async with (
+        kubernetes_engines.engine(homes[0], namespace) as one,
+        kubernetes_engines.engine(homes[1], namespace) as two,
+    ):
+        await asyncio.gather(one.start(run_id, plan), two.start(run_id, plan))
+        seen = await asyncio.gather(watch(one, run_id), watch(two, run_id))
+        words = ("get", "pods", "-n", namespace, "-l", f"anubis.dev/run={run_id}", "-o", "name")
+        assert len(kubernetes_engines.kubectl(*words).split()) == 1
+        assert output(seen[0]) == output(seen[1]) != b""
+        assert end(seen[0]).exit_code == end(seen[1]).exit_code == 0
+        await one.remove(run_id)
+        await two.remove(run_id)
+    assert kubernetes_engines.left(namespace) == []
