@@ -78,7 +78,7 @@ def _recorder(told: Mapping[str, object]) -> dict[str, object]:
         "image": own_image.NAME,
         "imagePullPolicy": "IfNotPresent",
         "restartPolicy": "Always",
-        "command": ["python3", "-m", MODULE],
+        "command": ["env", "--block-signal=TERM", "python3", "-m", MODULE],
         "securityContext": {"runAsUser": 0, "allowPrivilegeEscalation": False},
         "env": [
             *(

@@ -32,22 +32,12 @@ for number in range(int(sys.argv[1])):
 """
 
 EMITTING = """
-import os, time
-path = "/tmp/benchmark-ai/fifo"
-while not os.path.exists(path):
-    time.sleep(0.01)
-pipe = os.open(path, os.O_WRONLY)
-print("emitting", flush=True)
+import time
+from anubis.emit import emit
 for number in range(20000):
-    line = b'{"number": %d}\\n' % number
-    while True:
-        try:
-            os.write(pipe, line)
-            break
-        except BrokenPipeError:
-            new = os.open(path, os.O_WRONLY)
-            os.close(pipe)
-            pipe = new
+    emit({"number": number})
+    if number == 100:
+        print("emitting", flush=True)
     if number % 100 == 0:
         time.sleep(0.02)
 """
@@ -123,7 +113,8 @@ def test_no_line_is_lost_when_the_recorder_is_killed(space: kubectl.Space) -> No
 def test_what_is_emitted_is_kept_exactly_also_when_the_recorder_is_killed(
     space: kubectl.Space,
 ) -> None:
-    found = pod(space, *PYTHON, EMITTING, container={"securityContext": {"runAsUser": 1000}})
+    as_somebody = {"image": own_image.NAME, "securityContext": {"runAsUser": 1000}}
+    found = pod(space, *PYTHON, EMITTING, container=as_somebody)
     found.until(Kind.STDOUT, b"emitting")
     kill_recorder(found)
     frames = found.sealed()

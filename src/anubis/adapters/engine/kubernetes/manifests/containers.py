@@ -210,7 +210,11 @@ def recorder(setting: Setting, template: Template) -> Manifest:
         "image": setting.site.image,
         "imagePullPolicy": setting.site.pull_policy,
         "restartPolicy": "Always",
-        "command": ["python3", "-m", "anubis.adapters.engine.kubernetes.recorder"],
+        # The signal waits until it is there to hear it: a short program may end before.
+        "command": [
+            *("env", "--block-signal=TERM"),
+            *("python3", "-m", "anubis.adapters.engine.kubernetes.recorder"),
+        ],
         "env": [*own, *template.index, {"name": "ANUBIS_RECORDER", "value": task}],
         "volumeMounts": [
             {"name": "record", "mountPath": volumes.RECORD},

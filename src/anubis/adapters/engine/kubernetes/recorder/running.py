@@ -83,6 +83,8 @@ class Recorder:
         """Everything, in order."""
         signal.signal(signal.SIGTERM, self._end)
         signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
+        # Held back since we were started: a program may end before we are there to hear of it.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         if not self._past.is_sealed:
             while not self._turn():
                 pass

@@ -13,6 +13,7 @@ import json
 import math
 import os
 import signal
+import time
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -47,7 +48,8 @@ def ask(folder: str, grace: float, cause: str) -> Request:
 
 def _put(folder: str, request: Request, *, is_first: bool) -> bool:
     """Write it down, whole or not at all; False if somebody else was the first."""
-    own, place = os.path.join(folder, f".{STOP}.{os.getpid()}"), os.path.join(folder, STOP)
+    place = os.path.join(folder, STOP)
+    own = f"{place}.{os.getpid()}.{time.monotonic_ns()}"
     with open(own, "wb") as file:
         file.write(json.dumps(request._asdict()).encode())
     if not is_first:
