@@ -62,6 +62,8 @@ class Beside:
         held = ("env", "--block-signal=TERM")  # as the manifests have it
         recorder = subprocess.Popen([*held, sys.executable, "-m", MODULE, *words], cwd=ROOT)
         self._started.append(recorder)
+        while not _holds(recorder.pid):  # a program takes longer to start
+            time.sleep(0.001)
         return recorder
 
     def journal(self) -> list[Frame]:
@@ -93,6 +95,13 @@ class Beside:
             if one.poll() is None:
                 one.kill()
             one.wait()
+
+
+def _holds(process: int) -> bool:
+    """Whether it holds the signal back, or hears it already."""
+    lines = pathlib.Path(f"/proc/{process}/status").read_text().splitlines()
+    masks = [int(line.split()[1], 16) for line in lines if line.startswith(("SigBlk", "SigCgt"))]
+    return any(mask >> (signal.SIGTERM - 1) & 1 for mask in masks)
 
 
 def output(frames: Sequence[Frame], kind: Kind) -> bytes:
