@@ -63,7 +63,7 @@ def engine(home: Path, name: str, terms: Terms = TERMS) -> KubernetesEngine:
     return KubernetesEngine(
         home / "kubernetes",
         Access(kubeconfig=KUBECONFIG, namespace=name),
-        terms,
+        lambda: terms,
         scripts=MemoryScriptStore(ManualClock()),
         make_keys=openssh.make,
     )

@@ -152,7 +152,7 @@ def kubernetes_engine(settings: Settings, scripts: ScriptStore) -> KubernetesEng
     return KubernetesEngine(
         settings.cluster,
         clusters.access(settings),
-        clusters.terms(settings),
+        lambda: clusters.terms(settings),
         scripts=scripts,
         make_keys=openssh.make,
     )

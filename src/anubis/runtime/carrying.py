@@ -13,7 +13,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from anubis.domain import plan as plans
-from anubis.domain.errors import AnubisError, EngineUnavailable, NotPossible, StartFailed
+from anubis.domain.errors import (
+    AnubisError,
+    EngineUnavailable,
+    NotPossible,
+    StartFailed,
+    TemporaryError,
+)
 from anubis.domain.event import Event, EventKind, NewEvent
 from anubis.domain.observation import (
     EndCause,
@@ -372,7 +378,8 @@ class Carrier:
         last = Move(to=step.outcome.state, at=now, deadline=now, message=step.outcome.reason)
         await self._apply(dataclasses.replace(step, moves=[*step.moves, last], release=True))
         if self.run.engine in self._shop.engines:
-            with contextlib.suppress(NotPossible):  # still dying; the worker's sweep comes back
+            # Still dying, or out of reach: the worker's sweep comes back.
+            with contextlib.suppress(NotPossible, TemporaryError):
                 await self._engine.remove(self.run.id)
                 if self._plan is None or bringing.is_needed(self._plan):
                     await self._shop.bringing.remove(self.run.id)

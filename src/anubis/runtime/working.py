@@ -103,7 +103,10 @@ class Worker:
             with contextlib.suppress(TemporaryError):
                 await self._renew()
                 await self._reclaim()
-                await self._sweep()
+            with contextlib.suppress(TemporaryError, TimeoutError):
+                # An engine that is far away, or has much to remove, must not cost us our leases.
+                async with asyncio.timeout(self._lease.total_seconds() / 3):
+                    await self._sweep()
 
     async def _claim(self) -> None:
         for run in await self._take(BEFORE_START, BATCH, urgent_only=True):

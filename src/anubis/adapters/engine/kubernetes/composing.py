@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -61,7 +62,7 @@ class Whose:
 class Composer:
     """Composes runs; asks the cluster only what kinds it has."""
 
-    def __init__(self, cluster: Cluster, terms: Terms, gatherer: Gatherer) -> None:
+    def __init__(self, cluster: Cluster, terms: Callable[[], Terms], gatherer: Gatherer) -> None:
         self._cluster = cluster
         self._terms = terms
         self._gatherer = gatherer
@@ -70,7 +71,8 @@ class Composer:
     async def compose(self, whose: Whose, plan: Plan, folder: Path) -> Workloads | str:
         """The objects of a run, or what is in their way. ``folder`` is the run's own.
 
-        Raises EngineUnavailable, and UserError for code or data that is not here.
+        Raises EngineUnavailable, and UserError for code or data that is not here, or settings that
+        say nothing.
         """
         if (known := self._composed.get(whose.run_id)) is not None:
             return known
@@ -91,7 +93,7 @@ class Composer:
         has_operator = plan.needs_keys and await self._cluster.has_api(
             mpi.group_version, mpi.plural
         )
-        return self._terms.site(
+        return self._terms().site(
             whose.installation, self._cluster.namespace, has_mpi_operator=has_operator
         )
 

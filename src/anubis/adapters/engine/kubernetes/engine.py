@@ -12,7 +12,7 @@ import contextlib
 import functools
 import secrets
 import shutil
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -43,6 +43,9 @@ from anubis.domain.run import RunId
 from anubis.ports.script_store import ScriptStore
 
 INSTALLATION: Final = "installation"
+LOOK_AGAIN_SECONDS: Final = 60.0
+"""Between two tries to see what an earlier life left at a cluster that does not answer."""
+
 CLUSTERS_FAULT: Final = 500  #: from this status of HTTP on, nothing is wrong with what we asked for
 
 
@@ -53,7 +56,7 @@ class KubernetesEngine:
         self,
         directory: Path,
         access: Access,
-        terms: Terms,
+        terms: Callable[[], Terms],
         *,
         scripts: ScriptStore,
         make_keys: KeyMaker,
@@ -67,7 +70,8 @@ class KubernetesEngine:
         self._applied: dict[RunId, set[tuple[str, str]]] = {}  #: kinds and names, since our start
         self._starting: dict[RunId, asyncio.Lock] = {}
         self._has_rights = False  #: as far as we have asked
-        self._has_looked = False  #: for what an earlier life left at the cluster
+        self._looking: asyncio.Task[None] | None = None  #: for what an earlier life left
+        self._left: frozenset[RunId] = frozenset()
         self.capabilities = KUBERNETES
 
     @property
@@ -104,6 +108,7 @@ class KubernetesEngine:
     async def close(self) -> None:
         """Leave; runs in flight go on, and are found again by the next engine."""
         tasks = [task for _, task in self._attendants.values()]
+        tasks += [self._looking] if self._looking else []
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -123,9 +128,9 @@ class KubernetesEngine:
     async def start(self, run_id: RunId, plan: Plan, unit: str = SOLE) -> None:
         """See the port. Names at the cluster are given once; what was deleted is not made again."""
         place = self._place(run_id, unit)
-        if place.created_at is not None or place.ended() is not None:
-            return
         async with self._starting.setdefault(run_id, asyncio.Lock()):
+            if _was_started(place):
+                return
             try:
                 await self._start(run_id, plan, unit, place)
             except OSError as error:
@@ -276,6 +281,7 @@ class KubernetesEngine:
         if self._is_known_at_the_cluster(run_id):
             specs = [spec for _, place in self._units(run_id) if (spec := place.spec())]
             await removing.remove(self._around, self.installation, run_id, specs)
+        self._left -= {run_id}
         self._applied.pop(run_id, None)
         self._starting.pop(run_id, None)
         self._composer.forget(run_id)
@@ -289,11 +295,24 @@ class KubernetesEngine:
     async def leftovers(self) -> Sequence[RunId]:
         """See the port. What the cluster has of an earlier life is asked for once."""
         known = set(self._places.runs())
-        if self._directory.is_dir() and not self._has_looked:
-            with contextlib.suppress(EngineUnavailable):
-                known |= await self.labelled()
-                self._has_looked = True
+        if self._directory.is_dir():  # else this home never had a pod
+            known |= self._found_at_the_cluster()
         return sorted(known)
+
+    def _found_at_the_cluster(self) -> frozenset[RunId]:
+        """What an earlier life left there. Nobody waits for the answer: the cluster may be away,
+        and whoever asks has leases to keep.
+        """
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look(), name="look for leftovers")
+        return self._left
+
+    async def _look(self) -> None:
+        while True:
+            with contextlib.suppress(EngineUnavailable):
+                self._left = await self.labelled()
+                return
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
     async def labelled(self) -> frozenset[RunId]:
         """Runs of which the cluster has something. Raises EngineUnavailable."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 from anubis.adapters.engine.kubernetes.cluster import Cluster
 from anubis.domain.document import Fingerprint
+from anubis.domain.errors import EngineUnavailable
 from anubis.domain.plan import Plan
 
 
@@ -19,12 +21,13 @@ class Fingerprinter:
     async def take(self, plan: Plan) -> Fingerprint:
         """Now, for this plan."""
         if self._known is None:
-            version = await self._cluster.version()
-            self._known = {
-                "version": version.version,
-                "platform": version.platform,
-                "namespace": self._cluster.namespace,
-            }
+            with contextlib.suppress(EngineUnavailable):  # its start will wait for it, and say so
+                version = await self._cluster.version()
+                self._known = {
+                    "version": version.version,
+                    "platform": version.platform,
+                    "namespace": self._cluster.namespace,
+                }
         units = {
             unit.name: {
                 "image": unit.image,

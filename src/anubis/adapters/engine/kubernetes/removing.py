@@ -15,8 +15,8 @@ from anubis.adapters.engine.kubernetes.places import Spec
 from anubis.domain.errors import NotPossible
 from anubis.domain.run import RunId
 
-PATIENCE_SECONDS: Final = 10.0
-"""How long the cluster may take. Whoever asked comes back."""
+PATIENCE_SECONDS: Final = 2.0
+"""How long the cluster may take while somebody waits. Whoever asked comes back."""
 
 _ORDER: Final = (kinds.MPI_JOB, kinds.JOB, kinds.SERVICE, kinds.SECRET)
 """What makes pods goes first, else it would make them anew."""
