@@ -222,3 +222,11 @@ async def test_data_that_nobody_here_could_fetch_is_refused_before_a_run_is_made
     assert second.startswith("a.toml:8:7: data.sources[1].src: s3:// needs a library")
     assert "anubis[s3]" in second
     assert not await application.store.page(RunQuery(limit=1))
+
+
+async def test_a_descriptor_that_names_no_engine_gets_the_first_engine_that_is_offered() -> None:
+    application = installation(engines="docker,process")
+    application.engines["docker"] = dataclasses.replace(PROCESS, name="docker")  # type: ignore[index]
+
+    assert (await submit(application)).engine == "docker"
+    assert (await submit(application, 'info.execution_engine = "process"')).engine == "process"

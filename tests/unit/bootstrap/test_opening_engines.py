@@ -41,3 +41,11 @@ def test_without_its_library_docker_cannot_be_chosen_and_both_ways_to_have_it_ar
     reason = engines.absence(settings, "docker")
     assert "pip install 'anubis[docker]'" in reason
     assert "make extras" in reason
+
+
+def test_only_the_engines_that_are_offered_can_be_chosen(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, engines="docker,process", docker_host="unix:///nowhere")
+
+    assert set(engines.capabilities(settings)) == {"process", "docker"}
+    assert "ANUBIS_ENGINES" in engines.absence(settings, "kubernetes")
+    assert engines.absence(settings, "process") == ""

@@ -90,3 +90,20 @@ def test_docker_is_where_its_own_variable_says_unless_ours_says_otherwise() -> N
 def test_a_wrong_word_about_docker_names_the_variable(variable: str, value: str) -> None:
     with pytest.raises(UserError, match=rf"{variable}: found '{value}', expected "):
         loading.load({variable: value, "ANUBIS_HOME": "/nowhere"})
+
+
+@pytest.mark.parametrize("value", ["", "process,podman", "docker,docker", "process;docker"])
+def test_a_wrong_list_of_engines_names_the_variable(value: str) -> None:
+    with pytest.raises(UserError, match=r"ANUBIS_ENGINES: found .* expected some of process"):
+        loading.load({"ANUBIS_ENGINES": value, "ANUBIS_HOME": "/nowhere"})
+
+
+def test_engines_may_have_spaces_between_them() -> None:
+    settings = loading.load({"ANUBIS_ENGINES": "kubernetes, process", "ANUBIS_HOME": "/nowhere"})
+
+    assert settings.engines == "kubernetes,process"
+
+
+def test_the_name_of_a_lease_is_one_that_kubernetes_takes() -> None:
+    with pytest.raises(UserError, match="ANUBIS_LEADER_LEASE: found 'My Lease'"):
+        loading.load({"ANUBIS_LEADER_LEASE": "My Lease", "ANUBIS_HOME": "/nowhere"})
