@@ -53,9 +53,9 @@ GPUS = Asks(
                 " affinity/selector."
             ),
             (
-                "other nodes do not have node.kubernetes.io/instance-type=p3.8xlarge; nodes have"
-                " taints"
-                " that it does not tolerate (node-role.kubernetes.io/control-plane)"
+                "nodes have taints that it does not tolerate"
+                " (node-role.kubernetes.io/control-plane);"
+                " other nodes do not have node.kubernetes.io/instance-type=p3.8xlarge"
             ),
         ),
         (
@@ -151,6 +151,13 @@ def test_of_several_words_about_volumes_the_one_that_names_what_is_missing_count
     general = happening("FailedMount", "Unable to attach or mount volumes: unmounted", minutes=1)
     assert told(waiting(Wait.PREPARATION), general, named).endswith('no secret "s"')
     assert told(waiting(Wait.PREPARATION), general).endswith("volumes: unmounted")
+
+
+def test_an_image_that_came_too_late_has_the_words_of_the_registry() -> None:
+    end = dataclasses.replace(_failed(), message="the image a/b:1 could not be pulled in time")
+    words = 'Failed to pull image "a/b:1": failed to pull and unpack image "a/b:1": no such host'
+    events = (happening("Failed", words), happening("Failed", "Error: ErrImagePull", minutes=1))
+    assert told(end, *events) == "the image a/b:1 could not be pulled in time: no such host"
 
 
 def test_a_sandbox_that_fails_again_and_again_reads_the_same() -> None:

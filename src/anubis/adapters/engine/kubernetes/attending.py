@@ -65,6 +65,9 @@ STOP_AGAIN: Final = timedelta(seconds=5)
 STOP_PATIENCE: Final = timedelta(seconds=30)
 """How long after its grace a program may still run until its pod is deleted."""
 
+TAKEN: Final = frozenset({EndCause.LOST, EndCause.EVICTED, EndCause.DISMISSED})
+"""How those end whose pods were deleted, by whomever."""
+
 RECORDER: Final = ("python3", "-m", "anubis.adapters.engine.kubernetes.recorder")
 
 
@@ -185,7 +188,7 @@ class Attendant:
                 await self._exit(found)
             case Failed():
                 await self._withdraw()
-                self._end(found.cause, found.message, at=found.at)
+                self._end_taken(found.cause, found.message, at=found.at)
             case Gone():
                 self._vanish(found)
 
@@ -269,6 +272,12 @@ class Attendant:
         self._tell(Chapter(at=found.since, where=self._seen.node))
         self._copy()
         request = self._place.stop_request()
+        if found.leaving is not None and self.mirror.sealed is not None:
+            # A node tells nothing of a pod that is being deleted until its recorder is gone too,
+            # which waits for us. That the journal is sealed says that the program is over.
+            await self._withdraw()
+            self._end_taken(found.leaving.cause, found.leaving.message)
+            return
         if request is None and found.leaving is not None:
             # Its node has sent it SIGTERM, and would wait as long as the recorder may.
             request = StopRequest(
@@ -325,6 +334,8 @@ class Attendant:
             why = self._unreachable or "its pod ended too"
             text = f"it ended with {how}, but what it wrote could not be fetched: {why}"
             cause = self.mirror.stopped or EndCause.LOST
+            if found.message and self._place.stop_request() is None:  # somebody took its pod away
+                cause, text = found.cause, f"{found.message}; {text}"
             self._end(cause, text, at=found.at, exited=found)
             return
         if not self.mirror.sealed.get("is_whole", True) and found.cause is EndCause.EXITED:
@@ -336,12 +347,21 @@ class Attendant:
             cause = self.mirror.stopped
         elif cause is EndCause.EXITED and found.out_of_memory:
             cause = EndCause.OUT_OF_MEMORY
-        self._end(cause, found.message, at=found.at, exited=found)
+        message = found.message
+        request = self._place.stop_request()
+        if request is not None and cause in TAKEN:
+            cause, message = request.cause, ""
+        self._end(cause, message, at=found.at, exited=found)
 
     def _vanish(self, found: Gone) -> None:
+        self._end_taken(found.cause, found.message)
+
+    def _end_taken(self, cause: EndCause, message: str, *, at: datetime | None = None) -> None:
+        """End one whose pod was taken away; by us, if somebody had wanted it to stop."""
         request = self._place.stop_request()
-        cause = found.cause if request is None else request.cause
-        self._end(cause, "" if request else found.message)
+        if request is not None and cause in TAKEN:
+            cause, message = request.cause, ""
+        self._end(cause, message, at=at)
 
     def _end(
         self,

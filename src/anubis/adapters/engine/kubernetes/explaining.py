@@ -23,6 +23,9 @@ ASK_AFTER: Final = timedelta(seconds=5)
 _COUNT: Final = re.compile(r"^\d{1,9} ")
 _USED: Final = re.compile(r", used: .{1,500}?(?=, limited: )")  # changes with every other pod
 
+_EMPTY_WORDS: Final = ("Unable to attach or mount", "Error: ")
+"""How events begin that come beside one that says more."""
+
 _ANSWERS: Final[Mapping[Wait, tuple[str, ...]]] = {
     Wait.QUEUE: ("Pending",),  # of Kueue
     Wait.POD: ("FailedCreate",),
@@ -147,13 +150,16 @@ def _at_the_end(standing: Failed, events: Sequence[Happening]) -> Failed:
     cause = standing.cause
     if standing.why is Wait.POD and "exceeded quota" in words:
         cause = EndCause.NO_CAPACITY
-    return dataclasses.replace(standing, cause=cause, message=f"{standing.message}; {words}")
+    message = f"{standing.message}{': ' if standing.why is Wait.IMAGE else '; '}{words}"
+    return dataclasses.replace(standing, cause=cause, message=message)
 
 
 def _words(why: Wait | None, events: Sequence[Happening]) -> str:
-    """What the newest event says; of several about volumes, one that names what is missing."""
-    telling = [one for one in events if not one.message.startswith("Unable to attach or mount")]
+    """What the newest event says that names what is missing."""
+    telling = [one for one in events if not one.message.startswith(_EMPTY_WORDS)]
     said = phrasing.plain((telling or events)[-1].message)
+    if why is Wait.IMAGE:
+        return phrasing.registry(said)
     if why is Wait.POD:
         return _USED.sub("", said.removeprefix("Error creating: "))
     return said

@@ -22,6 +22,15 @@ _USER: Final = re.compile(r"(https?://)[^\s/@\"']{1,2000}@")
 _POD: Final = re.compile(r"\bpods? \"[^\"]{1,300}\"")
 _SPACE: Final = re.compile(r"\s+")
 
+_TRAPPINGS: Final = (
+    re.compile(r'^Back-off pulling image "[^"]{0,1000}"(?:: )?'),
+    re.compile(r"^(?:ErrImagePull|RegistryUnavailable|SignatureValidationFailed): "),
+    re.compile(r'^Failed to pull image "[^"]{0,1000}": '),
+    re.compile(r'^failed to pull and unpack image "[^"]{0,1000}": '),
+    re.compile(r'^failed to resolve reference "[^"]{0,1000}": '),
+)
+"""What kubelet and container runtime put before the registry's words."""
+
 _STEPS: Final = tuple(
     [timedelta(minutes=step) for step in (1, 2, 4, 8, 15, 30)]
     + [timedelta(hours=step) for step in (1, 2, 4, 8, 16)]
@@ -40,6 +49,14 @@ def plain(words: str) -> str:
     line = re.sub(r"\{digest\}", lambda _: next(digests, "..."), line)
     line = _POD.sub("its pod", line)
     return line if len(line) <= MOST else f"{line[:MOST]}..."
+
+
+def registry(words: str) -> str:
+    """Why an image cannot be pulled, without the names of all who passed that on."""
+    said = plain(words)
+    for trapping in _TRAPPINGS:
+        said = trapping.sub("", said)
+    return said
 
 
 def lasting(length: timedelta) -> str:

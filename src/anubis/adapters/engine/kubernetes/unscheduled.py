@@ -83,7 +83,7 @@ def _sentences(reasons: list[str], asks: Asks, *, never: bool) -> list[str]:
         said.append("nodes are closed for new pods (cordoned)")
     said += sorted(phrasing.plain(reason) for reason in reasons if _is_other(reason))
     if chooses and not any(where in one for one in said):
-        said.insert(0, f"{'other nodes do not have' if said else 'no node has'} {labels}")
+        said.append(f"{'other nodes do not have' if said else 'no node has'} {labels}")
     return said
 
 

@@ -44,14 +44,6 @@ _PULLS: Final = (
 )
 _NO_IMAGE: Final = ("InvalidImageName", "ErrImageNeverPull")  #: trying again gives the same
 _CREATING: Final = ("", "ContainerCreating", "PodInitializing")
-_TRAPPINGS: Final = (
-    re.compile(r'^Back-off pulling image "[^"]{0,1000}"(?:: )?'),
-    re.compile(r"^(?:ErrImagePull|RegistryUnavailable|SignatureValidationFailed): "),
-    re.compile(r"^rpc error: code = \w+ desc = "),
-    re.compile(r'^[Ff]ailed to pull (?:and unpack )?image "[^"]{0,1000}": '),
-    re.compile(r'^failed to resolve reference "[^"]{0,1000}": '),
-)
-"""What kubelet and container runtime put before the registry's words."""
 _HOPELESS: Final = re.compile(
     r"not found|404|denied|unauthorized|authentication required|forbidden|401|403"
     r"|insufficient_scope|manifest unknown|no basic auth|no match for platform"
@@ -222,7 +214,7 @@ def _pulling(container: ContainerView, since: datetime, limits: Limits) -> _Step
 
 
 def _not_pulled(container: ContainerView, since: datetime, limits: Limits) -> _Step:
-    said = phrasing.plain(_registry(container))
+    said = phrasing.registry(container.message).removeprefix(f"{container.image}: ")
     words = said or "the node cannot pull it"
     limit = limits.pulling
     if container.reason in _NO_IMAGE:
@@ -239,14 +231,6 @@ def _not_pulled(container: ContainerView, since: datetime, limits: Limits) -> _S
         cause=EndCause.IMAGE_UNAVAILABLE,
         verdict=f"{image}: {words}",
     )
-
-
-def _registry(container: ContainerView) -> str:
-    """The registry's words."""
-    words = container.message
-    for trapping in _TRAPPINGS:
-        words = trapping.sub("", words)
-    return words.removeprefix(f"{container.image}: ")
 
 
 def _not_created(pod: PodView, container: ContainerView, since: datetime, limits: Limits) -> _Step:
