@@ -40,6 +40,9 @@ goes there straight from SUBMITTED and saves two steps: of many short runs, a th
 BATCH = 200
 """Runs brought to the queue or settled in one go."""
 
+SWEPT_AT_ONCE = 8
+"""Runs whose last traces are removed at the same time: a cluster needs seconds for each."""
+
 
 class Worker:
     """Carries as many runs as the engines have room for, and what a crash left under way."""
@@ -61,6 +64,7 @@ class Worker:
         self._lease = lease
         self._in_hand: dict[RunId, tuple[Carrier, asyncio.Task[None]]] = {}
         self._carried: set[RunId] = set()  # those in hand that take up a slot
+        self._sweeping: asyncio.Task[None] | None = None
         self._cared_at = workshop.clock.monotonic()
         self._care_at = self._cared_at + CARE_EVERY
         self._enqueue_at = self._cared_at
@@ -80,7 +84,7 @@ class Worker:
         """Take back what an earlier life of this worker held, and take up what is under way."""
         await self._shop.store.release_all(self._shop.worker)
         await self._admission.begin()
-        await self._sweep()
+        self._start_sweep()
         await self._reclaim()
 
     async def turn(self) -> None:
@@ -241,21 +245,44 @@ class Worker:
         now = self._shop.clock.now()
         kept = await self._shop.store.renew(self._shop.worker, held, now=now, duration=self._lease)
         for run_id in set(held) - kept:
-            if entry := self._in_hand.get(run_id):
+            entry = self._in_hand.get(run_id)
+            # One that has ended needs none: what is left of it is being removed.
+            if entry is not None and not entry[0].run.state.is_terminal:
                 self._log.warning("lease_lost", run=run_id)
                 entry[1].cancel()
+
+    def _start_sweep(self) -> None:
+        """In a task of its own: engines far away need minutes for many runs, and leases do not
+        wait.
+        """
+
+        async def failed(_: Exception) -> None:
+            """The log has it, and the next one comes."""
+
+        if self._sweeping is None or self._sweeping.done():
+            self._sweeping = self._supervisor.start(self._sweep, name="sweep", failed=failed)
 
     async def _sweep(self) -> None:
         """Remove what is still kept of runs that have ended or were purged."""
         keepers: list[Engine | Bringing] = [*self._shop.engines.values(), self._shop.bringing]
         for keeper in keepers:
             with contextlib.suppress(TemporaryError):  # an engine that does not answer: next time
-                for run_id in await keeper.leftovers():
-                    await self._remove(keeper, run_id)
+                await self._sweep_of(keeper, await keeper.leftovers())
+
+    async def _sweep_of(self, keeper: Engine | Bringing, run_ids: Sequence[RunId]) -> None:
+        places = asyncio.Semaphore(SWEPT_AT_ONCE)
+
+        async def remove(run_id: RunId) -> None:
+            async with places:
+                await self._remove(keeper, run_id)
+
+        async with asyncio.TaskGroup() as group:
+            for run_id in run_ids:
+                group.create_task(remove(run_id))
 
     async def _remove(self, keeper: Engine | Bringing, run_id: RunId) -> None:
-        if run_id not in self._in_hand and await self._has_ended(run_id):
-            with contextlib.suppress(NotPossible, TemporaryError):  # still dying: next time
+        with contextlib.suppress(NotPossible, TemporaryError):  # still dying: next time
+            if run_id not in self._in_hand and await self._has_ended(run_id):
                 await keeper.remove(run_id)
 
     async def _has_ended(self, run_id: RunId) -> bool:

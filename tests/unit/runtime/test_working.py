@@ -394,3 +394,66 @@ async def test_a_run_that_gets_a_slot_while_it_is_being_queued_is_not_forgotten(
         shop.bus.wake()
         await shop.reach(first, RunState.CANCELED)
         await shop.reach(second, RunState.SUCCEEDED)
+
+
+class FarEngine(FakeEngine):
+    """Needs long to remove a run, as a cluster does."""
+
+    def __init__(self, script: Script) -> None:
+        super().__init__(script)
+        self.may_remove = asyncio.Event()
+        self.removing: list[RunId] = []
+        self.given_up: list[RunId] = []
+
+    async def remove(self, run_id: RunId) -> None:
+        self.removing.append(run_id)
+        try:
+            await self.may_remove.wait()
+        except asyncio.CancelledError:
+            self.given_up.append(run_id)
+            raise
+        await super().remove(run_id)
+
+
+async def test_a_slow_removal_is_not_given_up_when_leases_are_renewed() -> None:
+    """A run that has ended has no lease to lose."""
+    shop = Shop(Script())
+    shop.engine = engine = FarEngine(Script())
+    run_id = await shop.submit()
+    async with shop.worker(lease=timedelta(seconds=0.15)) as worker:
+        await shop.reach(run_id, RunState.SUCCEEDED)
+        await asyncio.sleep(0.5)
+        assert engine.removing == [run_id]
+        assert engine.given_up == []
+        engine.may_remove.set()
+        async with asyncio.timeout(10):
+            while not worker.is_idle:
+                await asyncio.sleep(0.005)
+        assert not await engine.leftovers()
+
+
+async def test_leases_are_kept_while_the_traces_of_many_runs_are_being_removed() -> None:
+    """And what an earlier life left holds up no start."""
+    shop = Shop(Script())
+    shop.engine = engine = FarEngine(Script())
+    old = [await shop.submit() for _ in range(3)]
+    async with shop.worker(slots=3):
+        for run_id in old:
+            await shop.reach(run_id, RunState.SUCCEEDED)
+    engine.removing.clear()
+    engine._script = ENDLESS
+    new = await shop.submit()
+    async with shop.worker(lease=timedelta(seconds=0.15)):
+        await shop.reach(new, RunState.RUNNING)
+        first = (await shop.store.get(new)).lease
+        async with asyncio.timeout(10):
+            while set(engine.removing) != set(old):
+                await asyncio.sleep(0.005)
+            while (await shop.store.get(new)).lease == first:
+                await asyncio.sleep(0.005)
+        await shop.store.request_cancel(new, now=shop.clock.now(), by="tests")
+        engine.may_remove.set()
+        await shop.reach(new, RunState.CANCELED)
+        async with asyncio.timeout(10):
+            while set(old) & set(await engine.leftovers()):
+                await asyncio.sleep(0.005)
