@@ -222,7 +222,7 @@ class Campaign:
         """All must have succeeded; the last end, as it was stored."""
         found = [run async for run in self._stored(session)]
         figures.states = collections.Counter(str(run["state"]) for run in found)
-        last = max(datetime.fromisoformat(str(run["ended_at"])) for run in found)
+        last = max(datetime.fromisoformat(str(run["state_since"])) for run in found)
         figures.ended_in = last.timestamp() - clock
 
     async def _stored(self, session: httpx.AsyncClient) -> AsyncIterator[Mapping[str, Any]]:
