@@ -73,12 +73,8 @@ async def test_a_pod_whose_node_died_is_lost_when_the_cluster_gives_it_up(
     ("part", "cause", "words"),
     [
         ("kube-scheduler", EndCause.NO_CAPACITY, "the scheduler has not looked at it"),
-        (
-            "kube-controller-manager",
-            EndCause.NOT_STARTED,
-            "the cluster made no pod of its Job within limits.capacity = 3 s",
-        ),
-        ("kubelet", EndCause.NOT_STARTED, "waiting for node node1 to begin with it; not done"),
+        ("kube-controller-manager", EndCause.NO_CAPACITY, "the cluster made no pod of its Job"),
+        ("kubelet", EndCause.LOST, "waiting for node node1 to begin with it; not done"),
     ],
 )
 async def test_a_cluster_that_does_nothing_ends_a_start_in_time(

@@ -75,7 +75,7 @@ def with_condition(
         (
             "OutOfnvidia.com/gpu",
             "Pod was rejected: Node didn't have enough resource: nvidia.com/gpu",
-            EndCause.NOT_STARTED,
+            EndCause.EVICTED,
             (
                 "node node1 has no more room for it: OutOfnvidia.com/gpu: Pod was rejected: Node "
                 "didn't have enough resource: nvidia.com/gpu"
@@ -84,11 +84,17 @@ def with_condition(
         (
             "UnexpectedAdmissionError",
             "Allocate failed due to requested number of devices unavailable for nvidia.com/gpu",
-            EndCause.NOT_STARTED,
+            EndCause.EVICTED,
             (
                 "node node1 did not take it: UnexpectedAdmissionError: Allocate failed due to "
                 "requested number of devices unavailable for nvidia.com/gpu"
             ),
+        ),
+        (
+            "AppArmor",
+            "Cannot enforce AppArmor",
+            EndCause.NOT_STARTED,
+            "node node1 did not take it: AppArmor: Cannot enforce AppArmor",
         ),
         (
             "NodeShutdown",
@@ -320,7 +326,7 @@ def test_a_node_that_says_nothing_of_its_pod_does_not_keep_it_for_ever() -> None
     assert found.what == "waiting for node node1 to begin with it"
     late = moment.stand(after=timedelta(hours=1))
     assert isinstance(late, Failed)
-    assert late.cause is EndCause.NOT_STARTED
+    assert late.cause is EndCause.LOST
 
 
 def test_an_image_that_takes_long_is_named_and_has_its_limit() -> None:

@@ -57,17 +57,23 @@ LATE = {
     "unscheduled_selector": (EndCause.NO_CAPACITY, "no node has node.kubernetes.io/instance-type"),
     "unscheduled_gated": (EndCause.NO_CAPACITY, "scheduling gates hold it back: example.com/wait"),
     "suspended": (EndCause.NO_CAPACITY, "its Job suspended is suspended"),
-    "nopod_quota": (EndCause.NO_CAPACITY, "the cluster made no pod of its Job within limits.cap"),
-    "nopod_noaccount": (EndCause.NOT_STARTED, "the cluster made no pod of its Job within limits"),
+    "nopod_quota": (
+        EndCause.NO_CAPACITY,
+        "the cluster made no pod of its Job; its pod is forbidden: exceeded quota: small",
+    ),
+    "nopod_noaccount": (
+        EndCause.NOT_STARTED,
+        "the cluster made no pod of its Job; its pod is forbidden: error looking up service",
+    ),
     "image_notfound": (
         EndCause.IMAGE_UNAVAILABLE,
         "the image registry.example.org/team/nope:1: not found",
     ),
     "image_unreachable": (EndCause.IMAGE_UNAVAILABLE, "the image registry.invalid/team/x:1: fail"),
     "configerror": (EndCause.NOT_STARTED, "node node1 cannot make the container: CreateContainer"),
-    "nomount": (EndCause.NOT_STARTED, "node node1 prepares its volumes and network; not done wi"),
+    "nomount": (EndCause.NOT_BROUGHT, "node node1 prepares its volumes and network; not done wi"),
     "fetching": (EndCause.NOT_BROUGHT, "fetching took longer than limits.fetching = 1 day"),
-    "recorder_crashing": (EndCause.NOT_STARTED, "the recorder does not stay alive: Error (exit"),
+    "recorder_crashing": (EndCause.NOT_BROUGHT, "the recorder does not stay alive: Error (exit"),
 }
 """What it ends with when nothing changes."""
 
@@ -101,7 +107,7 @@ FAILED = {
         'the program cannot be executed: exec: "/etc/passwd": permission denied',
     ),
     "rejected_outofcpu": (
-        EndCause.NOT_STARTED,
+        EndCause.EVICTED,
         (
             "node node1 has no more room for it: OutOfcpu: Pod was rejected: Node didn't have"
             " enough"
@@ -109,7 +115,7 @@ FAILED = {
         ),
     ),
     "rejected_nodeaffinity": (
-        EndCause.NOT_STARTED,
+        EndCause.EVICTED,
         (
             "node node1 did not take it: NodeAffinity: Pod was rejected: Predicate NodeAffinity"
             " failed:"
@@ -119,7 +125,7 @@ FAILED = {
     "fetchbad": (EndCause.DATA_INVALID, "s3://bucket/a has the md5 1, not 2"),
     "fetchsilent": (EndCause.NOT_BROUGHT, "fetching failed: Error, exit code 7"),
     "recorder_crashed": (
-        EndCause.NOT_STARTED,
+        EndCause.NOT_BROUGHT,
         "the recorder does not stay alive: Error (exit code 3) broken",
     ),
     "evicted_disk": (

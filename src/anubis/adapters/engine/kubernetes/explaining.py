@@ -148,8 +148,8 @@ def _at_the_end(standing: Failed, events: Sequence[Happening]) -> Failed:
     if scaling:
         words = f"the autoscaler: {words}"
     cause = standing.cause
-    if standing.why is Wait.POD and "exceeded quota" in words:
-        cause = EndCause.NO_CAPACITY
+    if standing.why is Wait.POD and "exceeded quota" not in words:
+        cause = EndCause.NOT_STARTED  # the cluster would not have it, however much room there is
     message = f"{standing.message}{': ' if standing.why is Wait.IMAGE else '; '}{words}"
     return dataclasses.replace(standing, cause=cause, message=message)
 

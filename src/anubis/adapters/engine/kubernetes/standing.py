@@ -40,6 +40,16 @@ that live answer within seconds; of one that does not, nothing more will be hear
 TELL_AFTER: Final = timedelta(seconds=3)
 
 _NOT_EXECUTED: Final = ("StartError", "ContainerCannotRun")
+_OUTDATED: Final = (
+    "NodeAffinity",
+    "NodeName",
+    "NodePorts",
+    "TaintToleration",
+    "TopologyAffinityError",
+    "UnexpectedAdmissionError",
+)
+"""Why nodes reject pods that the scheduler gave them: it knew an older state of the node."""
+
 _UNKNOWN_END: Final = "ContainerStatusUnknown"  #: the node forgot the container and invents an exit
 _FETCH_CAUSES: Final[Mapping[str, EndCause]] = {
     cause.value: cause for cause in (EndCause.DATA_INVALID, EndCause.NOT_BROUGHT)
@@ -248,6 +258,8 @@ def _refused(pod: PodView, now: datetime) -> Failed:
     if not pod.reason and not pod.message:
         words = f"its pod is over ({pod.phase}), and nothing is known of its program"
         return Failed(cause=EndCause.LOST, message=words, at=now)
-    verb = "has no more room for it" if pod.reason.startswith("OutOf") else "did not take it"
+    is_full = pod.reason.startswith("OutOf")
+    verb = "has no more room for it" if is_full else "did not take it"
     said = f"{pod.reason}: {phrasing.plain(pod.message)}".removesuffix(": ")
-    return Failed(cause=EndCause.NOT_STARTED, message=f"{node_of(pod)} {verb}: {said}", at=now)
+    cause = EndCause.EVICTED if is_full or pod.reason in _OUTDATED else EndCause.NOT_STARTED
+    return Failed(cause=cause, message=f"{node_of(pod)} {verb}: {said}", at=now)

@@ -78,9 +78,8 @@ def without_pod(
         since=(resumed.at if resumed else None) or created_at,
         what=f"waiting for the cluster to make the pod of its {kind}",
         limit=limits.capacity,
-        cause=EndCause.NOT_STARTED,
-        verdict=f"the cluster made no pod of its {kind} within limits.capacity"
-        f" = {phrasing.spoken(limits.capacity)}",
+        cause=EndCause.NO_CAPACITY,
+        verdict=f"the cluster made no pod of its {kind}",
     )
     return _judged(step, now)
 
@@ -184,19 +183,22 @@ def _held(
     if container.reason not in _CREATING or container.phase is Phase.TERMINATED:
         return _not_created(pod, container, since, limits)
     if container.phase is Phase.UNKNOWN:
-        what, why = f"waiting for {node_of(pod)} to begin with it", Wait.ADMISSION
-    elif not is_prepared:
-        what, why = f"{node_of(pod)} prepares its volumes and network", Wait.PREPARATION
-    else:
-        return _pulling(container, since, limits)
+        return _unprepared(Wait.ADMISSION, pod, since, limits)
+    if not is_prepared:
+        return _unprepared(Wait.PREPARATION, pod, since, limits)
+    return _pulling(container, since, limits)
+
+
+def _unprepared(why: Wait, pod: PodView, since: datetime, limits: Limits) -> _Step:
+    """A node that says nothing, or that has not made what all containers of a pod share."""
+    what = f"waiting for {node_of(pod)} to begin with it"
+    cause = EndCause.LOST
+    if why is Wait.PREPARATION:
+        what = f"{node_of(pod)} prepares its volumes and network"
+        cause = EndCause.NOT_BROUGHT
     verdict = f"{what}; not done within limits.starting = {phrasing.spoken(limits.starting)}"
     return _Step(
-        why=why,
-        since=since,
-        what=what,
-        limit=limits.starting,
-        cause=EndCause.NOT_STARTED,
-        verdict=verdict,
+        why=why, since=since, what=what, limit=limits.starting, cause=cause, verdict=verdict
     )
 
 
@@ -269,7 +271,7 @@ def _working(container: ContainerView, since: datetime, limits: Limits) -> _Step
         since=since,
         what=what,
         limit=limits.starting,
-        cause=EndCause.NOT_STARTED,
+        cause=EndCause.NOT_BROUGHT,
         verdict=f"{what}; not done within limits.starting = {limit}",
     )
 
@@ -285,7 +287,7 @@ def _crashing(container: ContainerView, since: datetime, limits: Limits) -> _Ste
         what="waiting for the recorder",
         detail=verdict,
         limit=timedelta() if container.restarts >= CRASHES else limits.starting,
-        cause=EndCause.NOT_STARTED,
+        cause=EndCause.NOT_BROUGHT,
         verdict=verdict,
     )
 
