@@ -88,6 +88,12 @@ class RunStore(RunReader, History, Protocol):
         """Extend the leases ``worker`` still holds among ``run_ids``, and say which those are."""
         ...
 
+    async def urgent(self, worker: WorkerId, *, now: datetime) -> Sequence[Run]:
+        """Those that ``worker`` holds and that somebody asked to cancel, or whose deadline passed;
+        oldest first. Cost does not grow with the runs that it holds.
+        """
+        ...
+
     async def release_all(self, worker: WorkerId) -> None:
         """Give back every lease of ``worker``: it has just started again under its old name."""
         ...

@@ -97,8 +97,7 @@ class Worker:
             self._care_at = min(self._care_at, max(now, self._cared_at + CARE_PAUSE))
         if self._care_at <= now:
             self._cared_at, self._care_at = now, now + CARE_EVERY
-            for carrier, task in list(self._in_hand.values()):
-                await self._care(carrier, task)
+            await self._care_for_all()
 
     async def keep_leases(self) -> None:
         """Renew for as long as this runs; drop what another worker has taken."""
@@ -221,10 +220,20 @@ class Worker:
         with contextlib.suppress(LeaseLost):
             await carrier.give_up(reason)
 
-    async def _care(self, carrier: Carrier, task: asyncio.Task[None]) -> None:
+    async def _care_for_all(self) -> None:
+        """See to those of our runs that need it: it costs the same however many we have."""
+        try:
+            urgent = await self._shop.store.urgent(self._shop.worker, now=self._shop.clock.now())
+        except TemporaryError as error:
+            self._log.warning("care_failed", error=str(error))
+            return
+        for run in urgent:
+            if entry := self._in_hand.get(run.id):
+                await self._care(run, *entry)
+
+    async def _care(self, run: Run, carrier: Carrier, task: asyncio.Task[None]) -> None:
         """See to one run in hand: was it canceled, is its time up? Trouble with one is its own."""
         try:
-            run = await self._shop.store.get(carrier.run.id)
             if run.cancel_requested_at is not None and not run.state.is_terminal:
                 await carrier.stop()
             if carrier.is_overdue(run):
@@ -233,8 +242,6 @@ class Worker:
                 self._start(carrier, carrier.expire, name="expire")
             elif run.state is RunState.RUNNING and run.deadline <= self._shop.clock.now():
                 await carrier.stop_late()
-        except RunNotFound:  # it ended and was purged while its last traces were being removed
-            return
         except TemporaryError as error:
             self._log.warning("care_failed", run=carrier.run.id, error=str(error))
 

@@ -127,6 +127,11 @@ class MemoryRunStore:
             self._put(transitions.leased(run, worker, now + duration))
         return frozenset(run.id for run in held)
 
+    async def urgent(self, worker: WorkerId, *, now: datetime) -> Sequence[Run]:
+        """See the port."""
+        held = self._held_by(worker)
+        return [run for run in held if run.cancel_requested_at is not None or run.deadline <= now]
+
     async def release_all(self, worker: WorkerId) -> None:
         """See the port."""
         for run in self._held_by(worker):

@@ -20,7 +20,7 @@ from anubis.domain import identity
 from anubis.domain.document import Document, Fingerprint
 from anubis.domain.event import Event
 from anubis.domain.metric import Summary
-from anubis.domain.run import Run, RunId, RunState
+from anubis.domain.run import Run, RunId, RunState, WorkerId
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,6 +99,12 @@ def free_ids(connection: sqlite3.Connection, wanted: Wanted) -> list[RunId]:
         return ids(connection, "ids_free_among", {**parameters, **given})
     name = "ids_free_and_urgent" if wanted.urgent_only else "ids_free"
     return ids(connection, name, parameters)
+
+
+def urgent(connection: sqlite3.Connection, worker: WorkerId, now: datetime) -> tuple[Run, ...]:
+    """Runs that a worker holds and must see to."""
+    chosen: values.Parameters = {"worker": values.storable(worker), "now": values.micros(now)}
+    return runs(connection, ids(connection, "ids_held_and_urgent", chosen))
 
 
 def _names(states: Collection[RunState]) -> str:

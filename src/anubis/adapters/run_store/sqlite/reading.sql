@@ -85,6 +85,14 @@ WHERE ended_at IS NULL
     AND (lease_ends IS NULL OR lease_ends < :now)
 ORDER BY id LIMIT :limit;
 
+-- name: ids_held_and_urgent
+-- Ids of the runs of a worker that somebody wants to stop or whose deadline passed.
+SELECT id FROM run INDEXED BY run_urgent
+WHERE ended_at IS NULL
+    AND urgent_at <= :now
+    AND lease_worker = :worker
+ORDER BY id;
+
 -- name: ids_free_among
 -- Of a JSON list of ids, those of active runs in some states that nobody holds, oldest first.
 -- With :urgent, only those that somebody wants to stop or whose deadline passed.

@@ -85,6 +85,10 @@ class SqliteRunStore:
             return frozenset()
         return await self._database.do(changes.renew(worker, run_ids, now + duration))
 
+    async def urgent(self, worker: WorkerId, *, now: datetime) -> Sequence[Run]:
+        """See the port."""
+        return self._database.read(reading.urgent, worker, now)
+
     async def release_all(self, worker: WorkerId) -> None:
         """See the port."""
         await self._database.do(changes.release_all(worker))

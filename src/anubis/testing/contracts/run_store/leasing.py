@@ -98,6 +98,21 @@ class LeasingContract:
         )
         assert [run.id for run in got] == [late.id, stopped.id]
 
+    async def test_a_worker_finds_what_is_urgent_among_its_own(self, store: RunStore) -> None:
+        """As above; not what others hold, nor what nobody does."""
+        late, calm = builders.a_run(0, at=NOON - 2 * HOUR), builders.a_run(1, at=NOON + HOUR)
+        stopped, other = builders.a_run(2, at=NOON + HOUR), builders.a_run(3, at=NOON - HOUR)
+        await add(store, late, calm, stopped)
+        assert len(await take(store, ANNA, limit=3)) == 3
+        await add(store, other)
+        assert await take(store, BEN) == [other.id]
+        await add(store, builders.a_run(4, at=NOON - HOUR))
+        await store.request_cancel(stopped.id, now=NOON, by="user")
+        assert [run.id for run in await store.urgent(ANNA, now=NOON)] == [late.id, stopped.id]
+        assert [run.id for run in await store.urgent(BEN, now=NOON)] == [other.id]
+        await store.release_all(ANNA)
+        assert not await store.urgent(ANNA, now=NOON)
+
 
 class EndingContract:
     """Cancel, forget."""
