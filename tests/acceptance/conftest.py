@@ -204,9 +204,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def sample_images() -> Iterator[None]:
-    """All images that descriptors of samples name, made from Debian packages."""
+    """The images that descriptors of samples name, made from Debian packages; but for that of
+    hello-world, which is made from our own.
+    """
     base = real_parts.python_mpi()
-    for name in ("inference", "mpi", "dataset"):
+    for name in ("failing", "noisy", "inference", "mpi", "dataset"):
         docker_images.build(SAMPLES / name, f"anubis-samples/{name}", base)
     with docker_images.lent("python:3.11-slim", base):
         yield
