@@ -22,6 +22,7 @@ from anubis.adapters.engine.kubernetes.cluster import Cluster
 from anubis.adapters.engine.kubernetes.explaining import Happening
 from anubis.adapters.engine.kubernetes.following import Watch
 from anubis.adapters.engine.kubernetes.mirroring import Mirror
+from anubis.adapters.engine.kubernetes.pacing import Pace
 from anubis.adapters.engine.kubernetes.places import Chapter, Place, Spec, StopRequest, now
 from anubis.adapters.engine.kubernetes.refusals import NotPermitted
 from anubis.adapters.engine.kubernetes.stances import (
@@ -53,6 +54,9 @@ WORTH_TELLING_SECONDS: Final = 2.0
 EVENTS_SECONDS: Final = 15.0
 """How often the cluster is asked at most what it said about a unit that waits."""
 
+EVENTS_PACE_SECONDS: Final = 0.5
+"""And how often at most for all units that wait. One that fails is not held up by that."""
+
 AGAIN_SECONDS: Final = (0.2, 5.0)
 """Between tries to reach a recorder, the first and the longest."""
 
@@ -79,6 +83,7 @@ class Surroundings:
     pods: Watch
     jobs: Watch
     mpi_jobs: Watch
+    events: Pace = dataclasses.field(default_factory=lambda: Pace(EVENTS_PACE_SECONDS))
 
 
 class Bell:
@@ -209,7 +214,9 @@ class Attendant:
             return None
         found = standing.stand(pods, workload, self._seen, now(), self._spec.limits)
         if explaining.events_wanted(found, now()):
-            found = explaining.explained(found, await self._told(pods, workload))
+            uid = pods[-1].uid if pods else workload.uid if workload else ""
+            told = await self._told(uid, is_last=isinstance(found, Failed))
+            found = explaining.explained(found, told)
         return found
 
     def _was_listed_since_creation(self) -> bool:
@@ -238,13 +245,12 @@ class Attendant:
                 return job_view(one) if is_job else mpi_job_view(one)
         return None
 
-    async def _told(self, pods: Sequence[PodView], workload: JobView | None) -> Sequence[Happening]:
+    async def _told(self, uid: str, *, is_last: bool) -> Sequence[Happening]:
         """What the cluster said about the pod, or its workload while there is none; not asked
         too often.
         """
-        uid = pods[-1].uid if pods else workload.uid if workload else ""
         passed = asyncio.get_running_loop().time() - self._asked_events_at
-        if uid and passed >= EVENTS_SECONDS:
+        if uid and passed >= EVENTS_SECONDS and (is_last or self._around.events.may()):
             self._asked_events_at = asyncio.get_running_loop().time()
             listing = await self._around.cluster.list(
                 kinds.EVENT, fields=f"involvedObject.uid={uid}"

@@ -269,7 +269,15 @@ class KubernetesEngine:
             if place.created_at is not None and place.ended() is None:
                 self._attend(run_id, unit)  # else nobody would bring it to its end
                 raise NotPossible(f"run {run_id} still goes on; stop it first")
-        await self.wipe(run_id)
+        if self._may_have_left(run_id):
+            await self.wipe(run_id)
+
+    def _may_have_left(self, run_id: RunId) -> bool:
+        """Whether there may be anything of a run. Whoever sweeps comes to many that are gone since
+        it was told of them.
+        """
+        has_looked = self._looking is not None and self._looking.done()
+        return not has_looked or run_id in self._left or bool(self._places.of(run_id))
 
     async def wipe(self, run_id: RunId) -> None:
         """Delete all that there is of a run that nobody needs any more, also what still runs.
