@@ -69,6 +69,7 @@ class KubernetesEngine:
         self._attendants: dict[tuple[RunId, str], tuple[Attendant, asyncio.Task[None]]] = {}
         self._applied: dict[RunId, set[tuple[str, str]]] = {}  #: kinds and names, since our start
         self._starting: dict[RunId, asyncio.Lock] = {}
+        self._removed: dict[RunId, set[Named]] = {}  #: asked of the cluster, which is not done yet
         self._has_rights = False  #: as far as we have asked
         self._looking: asyncio.Task[None] | None = None  #: for what an earlier life left
         self._left: frozenset[RunId] = frozenset()
@@ -288,7 +289,9 @@ class KubernetesEngine:
             await self._dismiss(run_id, unit)
         if self._is_known_at_the_cluster(run_id):
             specs = [spec for _, place in self._units(run_id) if (spec := place.spec())]
-            await removing.remove(self._around, self.installation, run_id, specs)
+            asked = self._removed.setdefault(run_id, set())
+            await removing.remove(self._around, self.installation, run_id, specs, asked)
+        self._removed.pop(run_id, None)
         self._left -= {run_id}
         self._applied.pop(run_id, None)
         self._starting.pop(run_id, None)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from anubis.adapters.engine.kubernetes import kinds, naming
 from anubis.adapters.engine.kubernetes.attending import Surroundings
 from anubis.adapters.engine.kubernetes.cluster import Cluster
 from anubis.adapters.engine.kubernetes.following import Watch
 from anubis.adapters.engine.kubernetes.kinds import Kind
-from anubis.adapters.engine.kubernetes.places import Spec
+from anubis.adapters.engine.kubernetes.places import Named, Spec
 from anubis.domain.errors import NotPossible
 from anubis.domain.run import RunId
 
@@ -23,10 +23,15 @@ _ORDER: Final = (kinds.MPI_JOB, kinds.JOB, kinds.SERVICE, kinds.SECRET)
 
 
 async def remove(
-    around: Surroundings, installation: str, run_id: RunId, specs: Sequence[Spec]
+    around: Surroundings,
+    installation: str,
+    run_id: RunId,
+    specs: Sequence[Spec],
+    asked: set[Named],
 ) -> None:
     """Delete everything of a run: what is known to have been made, or all that bears its labels.
 
+    ``asked``: what the cluster was asked to delete before, and is not asked again; it is added to.
     Raises NotPossible if some of it is still there after a while.
     """
     selector = f"{naming.of_installation(installation)},{naming.RUN}={run_id}"
@@ -34,8 +39,9 @@ async def remove(
     pods = around.pods.subscribe(run_id)
     try:
         if known:
-            for one in sorted(known, key=lambda one: _rank(one.kind)):
+            for one in sorted(known - asked, key=lambda one: _rank(one.kind)):
                 await around.cluster.delete(one.kind, one.name)
+                asked.add(one)
         else:
             await _delete_labelled(around.cluster, selector)
         await _delete_pods(around, run_id, selector)
@@ -57,7 +63,14 @@ async def _delete_pods(around: Surroundings, run_id: RunId, selector: str) -> No
     else:
         found = (await around.cluster.list(kinds.POD, selector)).items
     for one in found:
-        await around.cluster.delete(kinds.POD, str(one["metadata"]["name"]), grace=0)
+        if not _is_going(one["metadata"]):
+            await around.cluster.delete(kinds.POD, str(one["metadata"]["name"]), grace=0)
+
+
+def _is_going(metadata: Mapping[str, Any]) -> bool:
+    """Whether a pod was deleted without patience, and only controllers still hold it."""
+    patience = metadata.get("deletionGracePeriodSeconds")
+    return metadata.get("deletionTimestamp") is not None and patience == 0
 
 
 async def _see_them_gone(pods: Watch, run_id: RunId) -> None:
