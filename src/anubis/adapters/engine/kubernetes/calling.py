@@ -16,6 +16,7 @@ import json
 import random
 import socket
 import time
+import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -31,7 +32,7 @@ CONNECT_SECONDS = 10.0
 CALL_SECONDS = 30.0
 """Most calls take milliseconds; a server that starts, or elects, takes seconds."""
 
-CLOSING_SECONDS = 0.05
+CLOSING_SECONDS = 1.0
 BUSY_SECONDS = 20.0
 """How long a server may send us away in all, before whoever called hears of it."""
 
@@ -94,6 +95,7 @@ class Calling:
         self.calls: collections.Counter[tuple[str, str]] = collections.Counter()
         self._entrance: accesses.Entrance | None = None
         self._session: aiohttp.ClientSession | None = None
+        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         self._opening = asyncio.Lock()
         self._places = asyncio.Semaphore(AT_ONCE)
         self._renewed = 0.0  #: when the credentials were read last
@@ -116,7 +118,7 @@ class Calling:
             if self._session is None:
                 entrance = await accesses.enter(self.access)
                 self._renewed = time.monotonic()
-                self._session = _session(entrance)
+                self._session = _session(entrance, self._sockets)
                 self._entrance = entrance
             return self._session
 
@@ -125,8 +127,17 @@ class Calling:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
-            # Sockets under TLS are closed a turn of the loop later, which may be its last.
-            await asyncio.sleep(CLOSING_SECONDS)
+            await self._see_them_closed()
+
+    async def _see_them_closed(self) -> None:
+        """Sockets under TLS are closed some turns of the loop later, which may be its last. One
+        whose connecting was canceled belongs to nobody any more.
+        """
+        until = time.monotonic() + CLOSING_SECONDS
+        while any(one.fileno() >= 0 for one in self._sockets) and time.monotonic() < until:
+            await asyncio.sleep(0.01)
+        for one in self._sockets:
+            one.close()
 
     async def call(self, asked: Asked) -> Answer:
         """Ask, and give the answer, whatever its status, unless it is that of no answer."""
@@ -289,12 +300,20 @@ class Calling:
         )
 
 
-def _session(entrance: accesses.Entrance) -> aiohttp.ClientSession:
+def _session(
+    entrance: accesses.Entrance, sockets: weakref.WeakSet[socket.socket]
+) -> aiohttp.ClientSession:
+    """``sockets`` is where those that are made are noted."""
     import aiohttp
+
+    def noted(address: aiohttp.AddrInfoType) -> socket.socket:
+        made = _socket(address)
+        sockets.add(made)
+        return made
 
     return aiohttp.ClientSession(
         # As many connections as there are streams: one for each pod that is listened to.
-        connector=aiohttp.TCPConnector(limit=0, ssl=entrance.tls, socket_factory=_socket),
+        connector=aiohttp.TCPConnector(limit=0, ssl=entrance.tls, socket_factory=noted),
         # The environment's proxy, as for kubectl; which never asks one for its own machine.
         trust_env=not _is_this_machine(entrance.server),
         auto_decompress=True,
