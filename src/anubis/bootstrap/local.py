@@ -151,7 +151,7 @@ class LocalApplication:
         with submitting.placing_problems(submission.document):
             request = submitting.request(submission, descriptor, engine, slots=self.settings.slots)
             submitting.must_fit(request, lambda: self.capacities)
-            submitting.must_be_fetchable(request)
+            submitting.must_be_fetchable(request, self.settings)
         return request
 
     async def must_have_few(self, submitter: str) -> None:

@@ -45,7 +45,7 @@ async def manifested(
     once = dataclasses.replace(submission, wants_it_now=True, engine=KUBERNETES.name)
     with submitting.placing_problems(submission.document):
         request = submitting.request(once, parsed.descriptor, KUBERNETES, slots=settings.slots)
-        submitting.must_be_fetchable(request)
+        submitting.must_be_fetchable(request, settings)
         plan = _without_signatures(request.plan)
         brought = _stand_ins(plan)
         if wrong := obstacles.obstacles(plan, brought):

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 
 from anubis.bootstrap.application import Submission
+from anubis.domain import dataset
 from anubis.domain.demand import HIGHEST_PRIORITY, LOWEST_PRIORITY, Capacity, Demand
 from anubis.domain.descriptor import (
     SINGLE_RUN,
@@ -19,12 +20,15 @@ from anubis.domain.document import Document
 from anubis.domain.errors import DatasetInvalid, UserError
 from anubis.domain.plan import SOLE, Plan
 from anubis.ports.engine import Capabilities
+from anubis.settings.model import Settings
 from anubis.stages.planning import planning
 from anubis.stages.queueing import fitting
 from anubis.stages.submission.submitting import Request
 
 PYTHON_OF_IMAGES = "python3"
 """What ``ANUBIS_PYTHON`` is where our own interpreter is not: nearly every image has one of it."""
+
+LOCAL_SCHEMES = frozenset({"", "file"})
 
 SUMMED = " (all programs of the run count together)"
 
@@ -134,9 +138,9 @@ def must_fit(request: Request, capacities: Callable[[], Mapping[str, Capacity]])
         raise UserError(lines)
 
 
-def must_be_fetchable(request: Request) -> None:
-    """Raise UserError for data that nobody here could fetch, naming every field: a scheme that is
-    not known, or whose library is not installed. Nothing is asked of any source yet.
+def must_be_fetchable(request: Request, settings: Settings) -> None:
+    """Raise UserError for data that nobody here could or may fetch, naming every field: a scheme
+    that is not known, or whose library is not installed. Nothing is asked of any source yet.
     """
     if not request.plan.fetches:
         return
@@ -146,8 +150,18 @@ def must_be_fetchable(request: Request) -> None:
     sources, lines = available.sources(), []
     for fetch in request.plan.fetches:
         try:
+            must_not_be_ours(fetch.uri, settings)
             sources.check(fetch.uri)
         except DatasetInvalid as error:
             lines.append(f"{fetch.field}.src: {error}")
     if lines:
         raise UserError("\n".join(lines))
+
+
+def must_not_be_ours(uri: str, settings: Settings) -> None:
+    """Raise DatasetInvalid for a file of this machine, where those are nobody's business."""
+    if not settings.local_data and dataset.scheme_of(uri) in LOCAL_SCHEMES:
+        raise DatasetInvalid(
+            f"found {uri!r}, a file of the machine of the service, expected an address such as "
+            "https:// or s3://: local_data (ANUBIS_LOCAL_DATA) is false here"
+        )

@@ -344,6 +344,12 @@ _KEYS = (
         convert=_size,
     ),
     _Key(
+        variable="ANUBIS_LOCAL_DATA",
+        field="local_data",
+        expected="true or false",
+        convert=_flag,
+    ),
+    _Key(
         variable="ANUBIS_DOCKER_HOST",
         field="docker_host",
         expected="unix:///path, tcp://host:port, or none",

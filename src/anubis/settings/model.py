@@ -104,6 +104,10 @@ class Settings:
     """Bytes that datasets may take together. ``ANUBIS_DATASETS_SIZE``; no limit by default: as much
     as the disk has, less a reserve of 5 GiB (5 % of small disks) that logs and metrics need."""
 
+    local_data: bool = True
+    """Whether descriptors may name files of this machine as data. ``ANUBIS_LOCAL_DATA``; a service
+    in a pod says no: its key to the cluster and everybody's runs are such files."""
+
     docker_host: str = "unix:///var/run/docker.sock"
     """Where the Docker engine is asked: ``unix:///path`` or ``tcp://host:port``, on this machine.
     ``ANUBIS_DOCKER_HOST``, else ``DOCKER_HOST``; ``none``: never."""

@@ -71,6 +71,7 @@ def test_the_service_understands_every_setting(words: tuple[str, ...]) -> None:
     assert settings.leader_lease
     assert settings.engines == "kubernetes"
     assert settings.docker_host == "none"
+    assert not settings.local_data
 
 
 @pytest.mark.parametrize(

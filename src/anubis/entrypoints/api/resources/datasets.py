@@ -17,6 +17,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from pydantic import StringConstraints
 from starlette.responses import Response
 
+from anubis.bootstrap import submitting
 from anubis.domain import dataset
 from anubis.domain.access import Principal, Role
 from anubis.domain.dataset import Dataset, DatasetKey, Reference
@@ -143,6 +144,7 @@ async def fetch_dataset(
     rights of the service, as runs read.
     """
     dataset.refuse_secrets(wish.uri)
+    submitting.must_not_be_ours(wish.uri, here.settings)
     reference = Reference(
         uri=wish.uri, checksum=dataset.checksum(wish.checksum), unpack=wish.unpack
     )
