@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +51,47 @@ def _overlay(path: Path) -> dict[str, Any]:
         if path.stat().st_size > _LARGEST_OVERLAY:
             raise UserError(f"{path}: found more than 1 MiB, expected a part of a pod")
         found = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError, RecursionError) as error:
         raise UserError(f"{path}: cannot be read: {error}") from error
     if not isinstance(found, dict) or not set(found) <= {"metadata", "spec"}:
         raise UserError(f"{path}: found {str(found)[:80]!r}, expected metadata and spec of a pod")
-    return found
+    # A table of which all is commented out says nothing.
+    said = {name: part for name, part in found.items() if part is not None}
+    try:
+        wrong = next(_wrong(said), "")
+    except RecursionError:  # a table that is a part of itself
+        wrong = "found tables within tables without an end, expected a part of a pod"
+    if wrong:
+        raise UserError(f"{path}: {wrong}")
+    return said
+
+
+def _wrong(overlay: Mapping[str, object]) -> Iterator[str]:
+    """What no cluster could be told, or what would take away all that is below it."""
+    for name, part in overlay.items():
+        if not isinstance(part, dict):
+            yield f"{name}: found {str(part)[:80]!r}, expected a table"
+        yield from _not_json(part, name)
+
+
+def _not_json(value: object, where: str) -> Iterator[str]:
+    """YAML knows more than JSON, and more texts than look like one: ``since: 2024-01-31``."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            if not isinstance(name, str):
+                yield f"{where}: found the key {name!r}, expected a text; put it in quotes"
+            yield from _not_json(part, f"{where}.{name}")
+        if "name" in value and not isinstance(value["name"], str):
+            yield f"{where}.name: found {value['name']!r}, expected a text"
+    elif isinstance(value, list):
+        for number, part in enumerate(value):
+            yield from _not_json(part, f"{where}.{number}")
+    elif not isinstance(value, str | int | None) and not _is_number(value):
+        yield f"{where}: found {value!r}, expected a text, a number or a table; put it in quotes"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, float) and math.isfinite(value)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

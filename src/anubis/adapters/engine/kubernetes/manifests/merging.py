@@ -46,5 +46,7 @@ def _lists(below: Sequence[object], above: Sequence[object], key: str) -> list[o
     return list(found.values())
 
 
-def _field(entry: object, key: str) -> object:
-    return cast("Mapping[str, object]", entry).get(key) if isinstance(entry, Mapping) else entry
+def _field(entry: object, key: str) -> str:
+    """What an entry is known by, whatever somebody wrote there."""
+    known = cast("Mapping[str, object]", entry).get(key) if isinstance(entry, Mapping) else entry
+    return str(known)
