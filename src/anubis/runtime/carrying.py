@@ -100,10 +100,21 @@ class Carrier:
                 await self.end(outcome)
                 return
             await self._prepare(plan)
+        elif await self._is_vain():
+            await self.end(_CANCELED)
+            return
         placed = self._placed(plan)
         if self.run.state is RunState.STARTING:
             placed = await self._equipped(placed)
         await self._follow(placed)
+
+    async def _is_vain(self) -> bool:
+        """Whether a run is wanted no more of which nothing was started: its engine was away, and
+        nobody shall wait for it to come back only to hear that.
+        """
+        is_unwanted = self.run.cancel_requested_at is not None
+        is_starting = self.run.state is RunState.STARTING
+        return is_unwanted and is_starting and not await self._engine.started(self.run.id)
 
     async def enqueue(self) -> None:
         """Bring the run to QUEUED and give it back: there is no room for it now."""

@@ -306,6 +306,20 @@ async def test_an_engine_that_is_away_is_tried_again_later() -> None:
     assert shop.engine.begun == [run_id]
 
 
+async def test_a_run_that_an_absent_engine_never_got_can_be_canceled() -> None:
+    shop = Shop(Script())
+    shop.engine.unavailable = True
+    run_id = await shop.submit()
+    async with shop.worker(lease=QUICK):
+        await shop.reach(run_id, RunState.STARTING)
+        await shop.store.request_cancel(run_id, now=shop.clock.now(), by="tests")
+        shop.bus.wake()
+        run = await shop.reach(run_id, RunState.CANCELED)
+    assert run.outcome is not None
+    assert run.outcome.reason == "canceled before it began"
+    assert shop.engine.begun == []
+
+
 async def test_an_engine_that_stays_away_does_not_keep_a_run_starting_for_ever() -> None:
     shop = Shop(Script())
     shop.engine.unavailable = True
