@@ -408,9 +408,11 @@ class Attendant:
         or nobody reaches its recorder.
         """
         workload, cluster = self._spec.workload, self._around.cluster
-        await cluster.delete(workload.kind, workload.name)
+        # Its pod first: deleted with its workload, it has all the patience of its recorder, and
+        # nodes do not let themselves be hurried later.
         for pod in self._pods():
             await cluster.delete(kinds.POD, pod.name, grace=1)
+        await cluster.delete(workload.kind, workload.name)
 
     def _copy(self) -> None:
         """See that the journal is being copied."""

@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 
 JOURNAL: Final = "/var/lib/anubis-record/journal"  #: where it is, in the recorder's container
 STOP: Final = "/var/lib/anubis-record/stop"  #: a request to stop; see ``recorder.stopping``
+RELEASED: Final = "/var/lib/anubis-record/released"  #: says that the recorder may go
 
 HEADER: Final = struct.Struct("<BIq")
 """Kind, length of the payload, time in ns since 1970."""

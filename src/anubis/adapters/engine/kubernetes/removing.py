@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, Final
 
-from anubis.adapters.engine.kubernetes import kinds, naming
+from anubis.adapters.engine.kubernetes import kinds, mirroring, naming, recording, viewing
 from anubis.adapters.engine.kubernetes.attending import Surroundings
 from anubis.adapters.engine.kubernetes.cluster import Cluster
 from anubis.adapters.engine.kubernetes.following import Watch
-from anubis.adapters.engine.kubernetes.kinds import Kind
-from anubis.adapters.engine.kubernetes.places import Named, Spec
-from anubis.domain.errors import NotPossible
+from anubis.adapters.engine.kubernetes.kinds import Found, Kind
+from anubis.adapters.engine.kubernetes.places import Named, Spec, now
+from anubis.domain.errors import EngineUnavailable, NotPossible
 from anubis.domain.run import RunId
 
-PATIENCE_SECONDS: Final = 2.0
-"""How long the cluster may take while somebody waits. Whoever asked comes back."""
+PATIENCE_SECONDS: Final = 10.0
+"""How long the cluster may take while somebody waits: nodes need two or three seconds. Whoever
+asked comes back."""
+
+RELEASE_SECONDS: Final = 5.0
+"""For a recorder to hear that it may go. One on a node that is away does not."""
+
+GRACE_SECONDS: Final = 1
+"""For the programs of a pod that nobody needs. Not 0: then the API forgets the pod at once, whose
+node goes on with it, and has as much patience as a recorder may wait to be read: a day."""
+
+SILENT_NODE: Final = timedelta(minutes=1)
+"""After which a pod is deleted without its node, which has not said that its programs ended."""
 
 _ORDER: Final = (kinds.MPI_JOB, kinds.JOB, kinds.SERVICE, kinds.SECRET)
-"""What makes pods goes first, else it would make them anew."""
+"""What makes pods goes first. None of these makes a pod anew while the old one is leaving."""
 
 
 async def remove(
@@ -38,13 +51,15 @@ async def remove(
     known = {one for spec in specs for one in spec.objects}
     pods = around.pods.subscribe(run_id)
     try:
+        # Before what makes them: with it, the cluster deletes them with all their patience, and a
+        # node that has begun to wait is not to be hurried any more.
+        await _delete_pods(around, run_id, selector)
         if known:
             for one in sorted(known - asked, key=lambda one: _rank(one.kind)):
                 await around.cluster.delete(one.kind, one.name)
                 asked.add(one)
         else:
             await _delete_labelled(around.cluster, selector)
-        await _delete_pods(around, run_id, selector)
         await _see_them_gone(around.pods, run_id)
     finally:
         pods.close()
@@ -57,20 +72,42 @@ async def _delete_labelled(cluster: Cluster, selector: str) -> None:
 
 
 async def _delete_pods(around: Surroundings, run_id: RunId, selector: str) -> None:
-    """Without patience: whoever recorded has been read, or nobody wants to read it."""
+    """With little patience: whoever recorded has been read, or nobody wants to read it."""
     if around.pods.is_fresh:
         found = around.pods.state(run_id).objects
     else:
         found = (await around.cluster.list(kinds.POD, selector)).items
+    await asyncio.gather(*(_release(around.cluster, one) for one in found))
     for one in found:
-        if not _is_going(one["metadata"]):
-            await around.cluster.delete(kinds.POD, str(one["metadata"]["name"]), grace=0)
+        if (grace := _grace(one["metadata"], now())) is not None:
+            await around.cluster.delete(kinds.POD, str(one["metadata"]["name"]), grace=grace)
 
 
-def _is_going(metadata: Mapping[str, Any]) -> bool:
-    """Whether a pod was deleted without patience, and only controllers still hold it."""
+async def _release(cluster: Cluster, found: Found) -> None:
+    """Tell a recorder that waits to be read that it may go. A node that began to wait for it does
+    not stop to, also if its pod is deleted with less patience.
+    """
+    pod = viewing.pod_view(found)
+    is_there = pod.container(viewing.RECORDER).phase is viewing.Phase.RUNNING and not pod.is_over
+    if not is_there:
+        return
+    command = ("touch", recording.RELEASED)
+    with contextlib.suppress(EngineUnavailable, TimeoutError):
+        async with (
+            asyncio.timeout(RELEASE_SECONDS),
+            cluster.exec(pod.name, mirroring.RECORDER, command) as output,
+        ):
+            async for _ in output:
+                pass
+
+
+def _grace(metadata: Mapping[str, Any], moment: datetime) -> int | None:
+    """With how much patience to delete a pod; None: that was asked already, and takes its time."""
+    by = viewing.moment(metadata.get("deletionTimestamp"))
     patience = metadata.get("deletionGracePeriodSeconds")
-    return metadata.get("deletionTimestamp") is not None and patience == 0
+    if by is None or not isinstance(patience, int) or patience > GRACE_SECONDS:
+        return GRACE_SECONDS
+    return 0 if patience > 0 and moment > by + SILENT_NODE else None
 
 
 async def _see_them_gone(pods: Watch, run_id: RunId) -> None:
