@@ -6,6 +6,7 @@ the machine gave to somebody else meanwhile is never mistaken for one of ours.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -112,7 +113,16 @@ def _began(pid: int) -> int:
     except (FileNotFoundError, ProcessLookupError):
         return -1
     state, *fields = told.rpartition(")")[2].split()
-    return -1 if state in "ZX" else int(fields[18])
+    if state in "ZX" and _threads(pid) <= 1:
+        return -1
+    return int(fields[18])
+
+
+def _threads(pid: int) -> int:
+    """The first of them may be gone while others still hold what the process has open."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return len(list(pathlib.Path(f"/proc/{pid}/task").iterdir()))
+    return 0
 
 
 def _signal(process: Process, number: signal.Signals) -> None:

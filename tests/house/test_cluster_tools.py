@@ -53,6 +53,25 @@ def test_a_process_with_the_number_of_an_earlier_part_is_left_alone(
         other.kill()
 
 
+def test_a_part_has_not_ended_while_one_of_its_threads_lives(place: Layout) -> None:
+    """As after a kill: its ports are taken until the last thread is gone."""
+    leaving = (
+        "import ctypes, threading, time; threading.Thread(target=time.sleep, args=[600]).start();"
+        "ctypes.CDLL(None).pthread_exit(None)"
+    )
+    processes.start(place, "leaving", [sys.executable, "-c", leaving])
+    found = processes.find(place, "leaving")
+    try:
+        assert found is not None
+        while _state(found.pid) != "Z":
+            pass
+
+        assert found.lives
+    finally:
+        processes.kill(place, "leaving")
+    assert not found.lives
+
+
 def test_a_part_that_cannot_live_is_told_with_its_last_words(place: Layout) -> None:
     part = parts.Part(
         name="failing",
@@ -160,6 +179,10 @@ def test_a_command_that_fails_says_so_with_its_exit_code(place: Layout) -> None:
 
 def _parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def _began(pid: int) -> int:
