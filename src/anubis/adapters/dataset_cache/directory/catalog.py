@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import secrets
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +23,9 @@ from anubis.adapters.dataset_cache.directory.room import Room
 from anubis.domain.dataset import Dataset, DatasetKey
 from anubis.domain.errors import DatasetNotFound, NotPossible
 from anubis.domain.run import RunId
+
+_LARGEST_PIN = 4096
+"""Bytes; a pin holds a name."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -160,7 +165,7 @@ class Catalog:
         new = f"{name}.damaged-{secrets.token_hex(4)}"
         for pin in self._pins():
             if pin.object == name:
-                pin.path.write_text(new)
+                _write_pin(pin.path, new)
         for known in self._known():
             if known.record["object"] == name:
                 self._place.reference(known.key).unlink(missing_ok=True)
@@ -183,7 +188,7 @@ class Catalog:
     def _pin(self, run: RunId, key: DatasetKey, name: str) -> None:
         folder = self._place.pins_of(run)
         folder.mkdir(mode=0o700, exist_ok=True)
-        (folder / key).write_text(name)
+        _write_pin(folder / key, name)
 
     def _pinned_by(self, key: DatasetKey) -> tuple[str, ...]:
         return _runs(self._pins(), key)
@@ -191,15 +196,13 @@ class Catalog:
     def _pins(self) -> Sequence[_Pin]:
         found = []
         for folder in self._place.pins.iterdir():
-            with contextlib.suppress(FileNotFoundError):  # a run that ended while we looked
+            # Not there: a run that ended while we looked. No folder: nothing of ours.
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                run = self._place.run_of(folder)
                 found += [
-                    _Pin(
-                        run=self._place.run_of(folder),
-                        key=DatasetKey(path.name),
-                        object=path.read_text(),
-                        path=path,
-                    )
+                    _Pin(run=run, key=DatasetKey(path.name), object=name, path=path)
                     for path in folder.iterdir()
+                    if (name := _pinned(path))
                 ]
         return found
 
@@ -254,6 +257,23 @@ class Catalog:
 
     def _index(self, *, shared: bool) -> contextlib.AbstractContextManager[None]:
         return locking.held(self._place.locks / "index", shared=shared)
+
+
+def _write_pin(path: Path, name: str) -> None:
+    """Never through a link, nor into a pipe, that somebody left there; see ``_pinned``."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, 0o600), "w") as file:
+        file.write(name)
+
+
+def _pinned(path: Path) -> str:
+    """The object that a pin holds. Empty if it is none of ours: on nodes of a cluster a program may
+    write beside its own pins, and must not keep all others waiting for a pipe.
+    """
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_PIN:
+        return ""
+    return path.read_text("utf-8", "replace")
 
 
 def _runs(pins: Sequence[_Pin], key: DatasetKey) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ RECORDER: Final = "recorder"
 
 EMIT_WAIT_SECONDS: Final = 60
 PINS: Final = "/var/lib/anubis-pins"
-"""The part of the data's cache that says which run needs what; see ``bootstrap.podding``."""
+"""The part of the data's cache that says what this run needs; see ``bootstrap.podding``."""
 
 _OURS: Final = {"runAsUser": 0, "runAsNonRoot": False, "allowPrivilegeEscalation": False}
 """What is read and signalled belongs to whoever the benchmark runs as; what is fetched is shared by
@@ -225,7 +225,7 @@ def recorder(setting: Setting, template: Template) -> Manifest:
                 "readOnly": True,
                 "subPathExpr": "$(POD_NAMESPACE)_$(POD_NAME)_$(POD_UID)",
             },
-            *_pins(template.unit),
+            *_pins(setting, template.unit),
         ],
         "lifecycle": {"postStart": {"exec": {"command": list(_IS_READY)}}},
         "resources": {
@@ -236,10 +236,13 @@ def recorder(setting: Setting, template: Template) -> Manifest:
     }
 
 
-def _pins(unit: Unit) -> Iterator[Manifest]:
-    """Where it says, as long as it lives, that the run needs its data."""
+def _pins(setting: Setting, unit: Unit) -> Iterator[Manifest]:
+    """Where it says, as long as it lives, that the run needs its data. Not where others say so: a
+    program that is root reaches all that its recorder reaches, through ``/proc``.
+    """
     if volumes.fetched(unit):
-        yield {"name": "datasets", "mountPath": PINS, "subPath": "pins"}
+        own = f"pins/{setting.names.run_id}"
+        yield {"name": "datasets", "mountPath": PINS, "subPath": own}
 
 
 def _recording(setting: Setting, unit: Unit) -> Mapping[str, object]:
@@ -254,7 +257,7 @@ def _recording(setting: Setting, unit: Unit) -> Mapping[str, object]:
         "drain_seconds": setting.site.drain.total_seconds(),
         "readiness": fields.get("readiness"),
         "liveness": fields.get("liveness"),
-        **({"pins": f"{PINS}/{setting.names.run_id}"} if volumes.fetched(unit) else {}),
+        **({"pins": PINS} if volumes.fetched(unit) else {}),
     }
 
 
