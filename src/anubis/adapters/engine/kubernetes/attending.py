@@ -66,6 +66,9 @@ FORBIDDEN_PATIENCE_SECONDS: Final = 120.0
 STOP_AGAIN: Final = timedelta(seconds=5)
 """After which a recorder that was asked to stop its program is asked again."""
 
+PASS_ON_SECONDS: Final = 20.0
+"""For a recorder to take a request to stop. One that hangs must not keep its pod alive."""
+
 STOP_PATIENCE: Final = timedelta(seconds=30)
 """How long after its grace a program may still run until its pod is deleted."""
 
@@ -307,13 +310,16 @@ class Attendant:
         left = max(timedelta(), request.asked_at + request.grace - moment)
         assert self._last_pod is not None, "it runs"
         command = (*RECORDER, "stop", f"{left.total_seconds():.3f}", request.cause.value)
-        async with self._around.cluster.exec(
-            self._last_pod.name, mirroring.RECORDER, command
-        ) as output:
-            async for _ in output:
-                pass
-        if output.exit_code:
-            raise EngineUnavailable(f"the recorder does not stop its program: {output.complaint}")
+        output = self._around.cluster.exec(self._last_pod.name, mirroring.RECORDER, command)
+        try:
+            async with asyncio.timeout(PASS_ON_SECONDS), output as said:
+                async for _ in said:
+                    pass
+        except TimeoutError:
+            text = f"the recorder does not answer within {PASS_ON_SECONDS:g} s"
+            raise EngineUnavailable(text) from None
+        if said.exit_code:
+            raise EngineUnavailable(f"the recorder does not stop its program: {said.complaint}")
         self._stop_passed = (moment, request)
 
     async def _exit(self, found: Exited) -> None:
