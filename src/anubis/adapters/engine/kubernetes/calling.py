@@ -16,6 +16,7 @@ import json
 import random
 import socket
 import time
+import warnings
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ CONNECT_SECONDS = 10.0
 CALL_SECONDS = 30.0
 """Most calls take milliseconds; a server that starts, or elects, takes seconds."""
 
+GOODBYE_SECONDS = 0.3  #: how long the other end may take to agree that a connection is over
 CLOSING_SECONDS = 1.0
 BUSY_SECONDS = 20.0
 """How long a server may send us away in all, before whoever called hears of it."""
@@ -134,7 +136,8 @@ class Calling:
         whose connecting was canceled belongs to nobody any more.
         """
         until = time.monotonic() + CLOSING_SECONDS
-        while any(one.fileno() >= 0 for one in self._sockets) and time.monotonic() < until:
+        # Nobody tells when a transport has closed its socket.
+        while any(one.fileno() >= 0 for one in self._sockets) and time.monotonic() < until:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         for one in self._sockets:
             one.close()
@@ -311,9 +314,18 @@ def _session(
         sockets.add(made)
         return made
 
+    with warnings.catch_warnings():
+        # Without this word, a stream whose peer is gone is closed half a minute later. It is called
+        # deprecated, and there is no other.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        connector = aiohttp.TCPConnector(
+            limit=0,  # as many as there are streams: one for each pod that is listened to
+            ssl=entrance.tls,
+            socket_factory=noted,
+            ssl_shutdown_timeout=GOODBYE_SECONDS,
+        )
     return aiohttp.ClientSession(
-        # As many connections as there are streams: one for each pod that is listened to.
-        connector=aiohttp.TCPConnector(limit=0, ssl=entrance.tls, socket_factory=noted),
+        connector=connector,
         # The environment's proxy, as for kubectl; which never asks one for its own machine.
         trust_env=not _is_this_machine(entrance.server),
         auto_decompress=True,
