@@ -19,8 +19,8 @@ from anubis.entrypoints.pod import orders
 
 VARIABLE: Final = "ANUBIS_FETCH"
 LAST_WORDS: Final = Path("/dev/termination-log")
-LONGEST_MESSAGE: Final = 3000
-"""Characters. The cluster keeps 4096 bytes of a container's last words."""
+MOST_BYTES: Final = 4096
+"""That the cluster keeps of a container's last words; half of a JSON object would be none."""
 
 TELL_SECONDS: Final = 5.0
 
@@ -62,10 +62,20 @@ class Telling:
 def _failed(cause: EndCause, message: str) -> int:
     """Tell the engine, which reads a container's last words, and people, who read its log."""
     sys.stderr.write(f"{message}\n")
-    words = json.dumps({"cause": cause.value, "message": message[:LONGEST_MESSAGE]})
     with contextlib.suppress(OSError):
-        LAST_WORDS.write_text(words, "utf-8")
+        LAST_WORDS.write_bytes(last_words(cause, message))
     return 1
+
+
+def last_words(cause: EndCause, message: str) -> bytes:
+    """As much of the message as fits, in whatever script it is written."""
+    told = message[:MOST_BYTES]
+    while True:
+        content = {"cause": cause.value, "message": told}
+        words = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
+        if len(words) <= MOST_BYTES:
+            return words
+        told = told[: len(told) * 9 // 10]
 
 
 if __name__ == "__main__":
