@@ -266,11 +266,12 @@ class KubernetesEngine:
 
     async def remove(self, run_id: RunId) -> None:
         """See the port. Raises NotPossible while a unit goes on."""
-        for unit, place in self._units(run_id):
+        units = self._units(run_id)
+        for unit, place in units:
             if place.created_at is not None and place.ended() is None:
                 self._attend(run_id, unit)  # else nobody would bring it to its end
                 raise NotPossible(f"run {run_id} still goes on; stop it first")
-        if self._may_have_left(run_id):
+        if units or self._may_have_left(run_id):
             await self.wipe(run_id)
 
     def _may_have_left(self, run_id: RunId) -> bool:
@@ -285,10 +286,11 @@ class KubernetesEngine:
 
         Raises NotPossible if the cluster has not done it yet, though it was asked.
         """
-        for unit, _ in self._units(run_id):
+        units = self._units(run_id)
+        for unit, _ in units:
             await self._dismiss(run_id, unit)
-        if self._is_known_at_the_cluster(run_id):
-            specs = [spec for _, place in self._units(run_id) if (spec := place.spec())]
+        specs = [spec for _, place in units if (spec := place.spec())]
+        if not units or any(spec.objects for spec in specs):  # else it never got to the cluster
             asked = self._removed.setdefault(run_id, set())
             await removing.remove(self._around, self.installation, run_id, specs, asked)
         self._removed.pop(run_id, None)
@@ -298,10 +300,6 @@ class KubernetesEngine:
         self._composer.forget(run_id)
         for directory in self._places.of(run_id):
             await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
-
-    def _is_known_at_the_cluster(self, run_id: RunId) -> bool:
-        units = self._units(run_id)
-        return not units or any((spec := p.spec()) and spec.objects for _, p in units)
 
     async def leftovers(self) -> Sequence[RunId]:
         """See the port. What the cluster has of an earlier life is asked for once."""
