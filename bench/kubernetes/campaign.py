@@ -26,7 +26,7 @@ from bench.kubernetes.space import Space
 from bench.service_process import ServiceProcess
 
 CLIENTS = 20
-LOOK_SECONDS = 0.5
+LOOK_SECONDS = 1.0
 PATIENCE = 1200.0
 ACTIVE = ("SUBMITTED", "FETCHING", "QUEUED", "STARTING", "RUNNING", "FINISHING")
 
