@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import threading
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import cast
@@ -103,4 +105,51 @@ async def test_bytes_that_are_no_journal_are_refused(tmp_path: Path) -> None:
     with pytest.raises(recording.Damaged):
         await mirror.add(b"tail: cannot open this or that, and so on")
     assert mirror.size == 0
+    mirror.close()
+
+
+async def test_what_a_power_cut_turned_to_nothing_is_fetched_again(tmp_path: Path) -> None:
+    """File systems put zeros where they had only the size of a file on disk."""
+    path = tmp_path / "journal"
+    path.write_bytes(JOURNAL[:21] + bytes(100))
+    mirror = await copied(path, Pod())
+    assert path.read_bytes() == JOURNAL
+    assert mirror.sealed == {"is_whole": True}
+
+
+async def test_a_full_disk_of_this_machine_is_not_called_trouble_of_the_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror = Mirror(tmp_path / "journal")
+    await mirror.open()
+
+    def full(_: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(mirror, "_append", full)
+    with pytest.raises(EngineUnavailable, match="on this machine: No space left"):
+        await mirroring.follow(cast(Cluster, Pod()), "pod", mirror, lambda: None)
+    mirror.close()
+
+
+async def test_a_copier_that_is_canceled_leaves_no_thread_with_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror = Mirror(tmp_path / "journal")
+    await mirror.open()
+    began, go_on, done = threading.Event(), threading.Event(), []
+
+    def slow(_: bytes) -> None:
+        began.set()
+        done.append(go_on.wait(10))
+
+    monkeypatch.setattr(mirror, "_append", slow)
+    large = recording.packed(Kind.EMITTED, bytes(1 << 17))
+    task = asyncio.create_task(mirror.add(large))
+    await asyncio.to_thread(began.wait, 10)
+    task.cancel()
+    asyncio.get_running_loop().call_later(0.05, go_on.set)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert done == [True]
     mirror.close()

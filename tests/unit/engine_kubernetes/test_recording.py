@@ -18,7 +18,7 @@ from anubis.adapters.engine.kubernetes.recording import Damaged, Frame, Journal,
 FRAMES = st.lists(
     st.builds(
         Frame,
-        kind=st.integers(0, 255),
+        kind=st.integers(1, 255),
         at_ns=st.integers(-(2**63), 2**63 - 1),
         payload=st.binary(max_size=100),
     ),

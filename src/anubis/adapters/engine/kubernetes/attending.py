@@ -122,7 +122,7 @@ class Attendant:
         self._last_pod: PodView | None = None
         self._unreachable = ""  #: why the journal cannot be fetched, while that is so
         self._is_forbidden = False  #: whether that is for want of a right
-        self._waits_for_journal_since = time.monotonic()
+        self._waits_for_journal_since: float | None = None  #: of an ended program, in vain
         self._told_last: str | None = None  #: of the story; empty: that it began
         self._waits: tuple[str, float] | None = None  #: for what, and since when as we saw it
         self.mirror = Mirror(place.journal)
@@ -328,12 +328,13 @@ class Attendant:
         if self.mirror.sealed is None and found.has_recorder and not self._is_hopeless():
             self._copy()
             return
+        await self.mirror.sync()
         self._end_exited(found)
 
     def _is_hopeless(self) -> bool:
         """Whether the journal of an ended program was out of reach for so long that it stays so."""
         moment = time.monotonic()
-        if not self._unreachable:
+        if not self._unreachable or self._waits_for_journal_since is None:
             self._waits_for_journal_since = moment
         patience = self._spec.limits.finishing.total_seconds()
         if self._is_forbidden:  # rights do not come by themselves
@@ -355,12 +356,15 @@ class Attendant:
             self._end(EndCause.LOST, text, at=found.at, exited=found)
             return
         cause = found.cause
+        message, request = found.message, self._place.stop_request()
         if cause is EndCause.EXITED and self.mirror.stopped is not None:
             cause = self.mirror.stopped
+            if request is None and self._seen.parting is not None and cause is EndCause.CANCELED:
+                # We had it stopped because its pod was being deleted, and the clock of its node is
+                # behind that of the cluster: it seems to have ended before.
+                cause, message = self._seen.parting.cause, self._seen.parting.message
         elif cause is EndCause.EXITED and found.out_of_memory:
             cause = EndCause.OUT_OF_MEMORY
-        message = found.message
-        request = self._place.stop_request()
         if request is not None and cause in TAKEN:
             cause, message = request.cause, ""
         self._end(cause, message, at=found.at, exited=found)
@@ -428,13 +432,18 @@ class Attendant:
                 self._keep_copying(self._last_pod.name), name=f"journal of {self._run_id}"
             )
 
+    def _heard(self) -> None:
+        """More of the journal is here."""
+        self._unreachable = ""
+        self.bell.ring()
+
     async def _keep_copying(self, pod: str) -> None:
         pause, longest = AGAIN_SECONDS
         try:
             while self.mirror.sealed is None:
                 size = self.mirror.size
                 try:
-                    await mirroring.follow(self._around.cluster, pod, self.mirror, self.bell.ring)
+                    await mirroring.follow(self._around.cluster, pod, self.mirror, self._heard)
                     self._unreachable = ""
                 except (EngineUnavailable, OSError, ValueError) as error:
                     self._is_forbidden = isinstance(error, NotPermitted)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from anubis.adapters.engine.kubernetes import recording
 from anubis.adapters.engine.kubernetes.cluster import Cluster
 from anubis.adapters.engine.kubernetes.recording import Frame, Kind
+from anubis.domain.errors import EngineUnavailable
 from anubis.domain.observation import EndCause
 
 RECORDER: Final = "recorder"
@@ -58,7 +59,7 @@ class Mirror:
         found, rest = recording.frames(self._rest + content)
         whole = (self._rest + content)[: len(self._rest) + len(content) - len(rest)]
         if len(whole) > _SMALL_BYTES:
-            await asyncio.to_thread(self._append, whole)
+            await _to_its_end(asyncio.to_thread(self._append, whole))
         else:
             self._append(whole)
         self._rest = rest
@@ -78,6 +79,11 @@ class Mirror:
                 os.ftruncate(self._descriptor, start)
             self.size = start
             raise
+
+    async def sync(self) -> None:
+        """See that a power cut does not take what is here. Raises OSError."""
+        if self._descriptor is not None:
+            await _to_its_end(asyncio.to_thread(os.fsync, self._descriptor))
 
     def _note(self, frame: Frame) -> None:
         if frame.kind not in _TOLD_APART:
@@ -103,16 +109,32 @@ async def follow(cluster: Cluster, pod: str, mirror: Mirror, told: Callable[[], 
     """Copy until the journal is sealed; calls ``told`` after every piece.
 
     Returns early if the command that sends it ended, which it does with its container. Raises
-    EngineUnavailable if the stream breaks, OSError if this machine's disk takes no more.
+    EngineUnavailable if the stream breaks, or if this machine's disk takes no more.
     """
     mirror.forget_half()
     command = ("tail", "-c", f"+{mirror.size + 1}", "-f", recording.JOURNAL)
     async with cluster.exec(pod, RECORDER, command) as output:
         async for piece in output:
-            await mirror.add(piece)
+            try:
+                await mirror.add(piece)
+            except OSError as error:
+                text = f"it cannot be kept on this machine: {error.strerror}"
+                raise EngineUnavailable(text) from error
             told()
             if mirror.sealed is not None:
                 return
+
+
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Wait for a thread, also if we are canceled meanwhile: it has our file, which is closed then,
+    and whose number another file may get.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
 
 
 class Reader:

@@ -144,6 +144,8 @@ def _spans(buffer: bytes) -> Iterator[tuple[int, int, int, int]]:
     start, size = 0, len(buffer)
     while start + HEADER.size <= size:
         kind, length, at_ns = HEADER.unpack_from(buffer, start)
+        if not kind:  # what a file system puts where a power cut took what was written
+            raise Damaged("a frame of no kind")
         if length > LARGEST_PAYLOAD:
             raise Damaged(f"a frame of {length} bytes, at most {LARGEST_PAYLOAD} were expected")
         begin = start + HEADER.size

@@ -1,0 +1,129 @@
+"""What an attendant concludes from what it sees, at moments that a real cluster seldom has."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from anubis.adapters.engine.kubernetes import attending, kinds, mirroring, recording
+from anubis.adapters.engine.kubernetes.access import Access
+from anubis.adapters.engine.kubernetes.attending import Attendant, Surroundings
+from anubis.adapters.engine.kubernetes.cluster import Cluster
+from anubis.adapters.engine.kubernetes.following import Watch
+from anubis.adapters.engine.kubernetes.mirroring import Mirror
+from anubis.adapters.engine.kubernetes.parting import Parting
+from anubis.adapters.engine.kubernetes.places import Named, Place, Spec, StopRequest
+from anubis.adapters.engine.kubernetes.recording import Kind
+from anubis.adapters.engine.kubernetes.stances import Exited
+from anubis.adapters.engine.kubernetes.viewing import PodView
+from anubis.domain.errors import EngineUnavailable
+from anubis.domain.observation import EndCause
+from anubis.domain.plan import Limits
+from anubis.domain.run import RunId
+from anubis.testing.clock import NOON
+
+HOUR = timedelta(hours=1)
+DONE = Exited(exit_code=0, signal=None, out_of_memory=False, at=NOON)
+SEALED = recording.packed_json(Kind.SEALED, {"is_whole": True})
+
+
+class _Attended(Attendant):
+    """One whose cluster is never asked."""
+
+    def __init__(self, folder: Path, limits: Limits) -> None:
+        job = Named(kind=kinds.JOB, name="job")
+        spec = Spec(unit="benchmark", workload=job, objects=(job,), limits=limits, asked_at=NOON)
+        place = Place(folder / "unit")
+        place.write_spec(spec)
+        cluster = Cluster(Access(kubeconfig=str(folder / "none")))
+        watches = [Watch(cluster, kind, "") for kind in (kinds.POD, kinds.JOB, kinds.MPI_JOB)]
+        around = Surroundings(
+            cluster=cluster, pods=watches[0], jobs=watches[1], mpi_jobs=watches[2]
+        )
+        super().__init__(around, place, RunId("r"), spec)
+        self._last_pod = PodView(name="pod")
+
+    def seen_to_leave(self) -> None:
+        """Its pod is being deleted by somebody."""
+        parting = Parting(cause=EndCause.LOST, message="somebody deleted it", at=NOON)
+        self._seen = dataclasses.replace(self._seen, parting=parting)
+
+
+async def test_a_stream_that_broke_once_costs_no_run_its_end_hours_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How long a journal may be out of reach is counted from when it is."""
+    attended = _Attended(tmp_path, Limits(finishing=HOUR))
+    moment, calls, sealed = 1000.0, [0], asyncio.Event()
+    monkeypatch.setattr(attending, "time", SimpleNamespace(monotonic=lambda: moment))
+
+    async def follow(_: Cluster, __: str, mirror: Mirror, told: Callable[[], None]) -> None:
+        calls[0] += 1
+        if calls[0] == 1:
+            raise EngineUnavailable("the API server is being restarted")
+        await sealed.wait()
+        await mirror.add(SEALED)
+        told()
+
+    monkeypatch.setattr(mirroring, "follow", follow)
+    await attended.mirror.open()
+    attended._copy()
+    while calls[0] < 2:
+        await asyncio.sleep(0.01)
+    moment += 2 * 3600
+    await attended._exit(DONE)
+    assert attended._place.ended() is None
+    sealed.set()
+    assert attended._copying is not None
+    await attended._copying
+    await attended._exit(DONE)
+    ended = attended._place.ended()
+    assert ended is not None
+    assert (ended.cause, ended.exit_code) == (EndCause.EXITED, 0)
+    attended.mirror.close()
+
+
+async def test_a_journal_that_stays_out_of_reach_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attended = _Attended(tmp_path, Limits(finishing=HOUR))
+    moment = 1000.0
+    monkeypatch.setattr(attending, "time", SimpleNamespace(monotonic=lambda: moment))
+    monkeypatch.setattr(attended, "_copy", lambda: None)
+    await attended.mirror.open()
+    attended._unreachable = "its node is away"
+    await attended._exit(DONE)
+    moment += 3599
+    await attended._exit(DONE)
+    assert attended._place.ended() is None
+    moment += 2
+    await attended._exit(DONE)
+    ended = attended._place.ended()
+    assert ended is not None
+    assert ended.cause is EndCause.LOST
+    attended.mirror.close()
+
+
+@pytest.mark.parametrize("is_asked", [False, True])
+async def test_a_pod_that_somebody_deleted_is_not_canceled_for_the_clock_of_its_node(
+    tmp_path: Path, *, is_asked: bool
+) -> None:
+    attended = _Attended(tmp_path, Limits())
+    await attended.mirror.open()
+    await attended.mirror.add(recording.packed_json(Kind.STOPPED, {"cause": "canceled"}) + SEALED)
+    attended.seen_to_leave()
+    if is_asked:
+        request = StopRequest(cause=EndCause.CANCELED, grace=HOUR, asked_at=NOON)
+        attended._place.request_stop(request)
+    await attended._exit(DONE)
+    ended = attended._place.ended()
+    assert ended is not None
+    lost = (EndCause.LOST, "somebody deleted it")
+    assert (ended.cause, ended.message) == ((EndCause.CANCELED, "") if is_asked else lost)
+    attended.mirror.close()
