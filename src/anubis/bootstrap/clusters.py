@@ -6,12 +6,15 @@ import dataclasses
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anubis.adapters.engine.kubernetes.access import Access
 from anubis.adapters.engine.kubernetes.composing import Terms
 from anubis.domain.errors import UserError
 from anubis.settings.model import Settings
+
+if TYPE_CHECKING:
+    from anubis.adapters.engine.kubernetes.cluster import Cluster
 
 _PULL: Mapping[str, str] = {"always": "Always", "missing": "IfNotPresent", "never": "Never"}
 _LARGEST_OVERLAY = 1024**2
@@ -100,19 +103,40 @@ class Report:
 
     words: str
     missing: tuple[str, ...]  #: rights that the engine needs and does not have
+    refusal: str = ""  #: why the cluster would not take what we make, such as a missing namespace
 
 
 async def examined(settings: Settings) -> Report:
-    """Who answers, and whether we may do what we must. Raises EngineUnavailable."""
+    """Who answers, and whether we may do what we must. Raises EngineUnavailable, and UserError for
+    settings that are wrong.
+    """
     # Here and not above: whoever plans a run for a cluster does not ask it anything.
     from anubis.adapters.engine.kubernetes import rights
     from anubis.adapters.engine.kubernetes.cluster import Cluster
 
+    terms(settings)
     cluster = Cluster(access(settings))
     try:
         version = await cluster.version()
         missing = await rights.missing(cluster)
+        refusal = "" if missing else await _refusal(cluster)
     finally:
         await cluster.close()
     words = f"{version.version} at {cluster.server}, namespace {cluster.namespace}"
-    return Report(words=words, missing=missing)
+    return Report(words=words, missing=missing, refusal=refusal)
+
+
+async def _refusal(cluster: Cluster) -> str:
+    """Why nothing can be made there, in the cluster's words. Nothing is made. That a namespace is
+    not there is seen in no other way without a further right: its pods are none.
+    """
+    from anubis.adapters.engine.kubernetes.refusals import Refused
+
+    metadata = {"name": "anubis-doctor", "namespace": cluster.namespace}
+    try:
+        await cluster.apply(
+            {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}, dry_run=True
+        )
+    except Refused as error:
+        return str(error)
+    return ""

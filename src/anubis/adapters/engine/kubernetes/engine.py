@@ -46,6 +46,7 @@ INSTALLATION: Final = "installation"
 LOOK_AGAIN_SECONDS: Final = 60.0
 """Between two tries to see what an earlier life left at a cluster that does not answer."""
 
+NOT_THERE: Final = 404  #: the namespace, of which no benchmark knows anything
 CLUSTERS_FAULT: Final = 500  #: from this status of HTTP on, nothing is wrong with what we asked for
 
 
@@ -155,7 +156,7 @@ class KubernetesEngine:
         except NotPermitted:
             raise
         except Refused as error:
-            if error.status >= CLUSTERS_FAULT or error.is_quota:
+            if error.status >= CLUSTERS_FAULT or error.is_quota or error.status == NOT_THERE:
                 raise
             self._refuse(place, plan, unit, f"the cluster refuses it: {error}")
             return

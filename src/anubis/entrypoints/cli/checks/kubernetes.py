@@ -14,7 +14,9 @@ async def answers(settings: Settings) -> Finding:
         return good("kubernetes", f"not used. {reason}")
     try:
         report = await clusters.examined(settings)
-    except (EngineUnavailable, UserError) as error:
+    except UserError as error:
+        return doubtful("kubernetes", str(error), "mend it, or unset ANUBIS_KUBERNETES_POD")
+    except EngineUnavailable as error:
         if settings.cluster.is_dir():  # it was used here
             return doubtful("kubernetes", str(error), "runs on the kubernetes engine wait for it")
         return good("kubernetes", f"not used. {error}")
@@ -22,4 +24,7 @@ async def answers(settings: Settings) -> Finding:
         rights = ", ".join(report.missing)
         advice = "the Role in deploy/chart has all rights that are needed"
         return doubtful("kubernetes", f"{report.words}; we may not {rights}", advice)
+    if report.refusal:
+        advice = "make the namespace, or name another with ANUBIS_KUBERNETES_NAMESPACE"
+        return doubtful("kubernetes", f"{report.words}; it refuses us: {report.refusal}", advice)
     return good("kubernetes", report.words)
