@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import http.server
 import json
 import os
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from collections.abc import Iterator
 
 import pytest
@@ -103,6 +105,29 @@ def test_one_that_comes_after_the_seal_only_waits(beside: Beside) -> None:
     again = beside.start_recorder()
     assert again.wait(30) == 0, "it was released"
     assert beside.journal() == before
+
+
+def test_one_whose_program_never_began_goes_at_once(beside: Beside) -> None:
+    """Its pod was deleted on its way; who deleted it may not even have seen it."""
+    pathlib.Path(beside.places.logs).rmdir()
+    recorder = beside.start_recorder()
+    recorder.send_signal(signal.SIGTERM)
+    assert recorder.wait(30) == 0
+    assert beside.journal()[-1].kind == Kind.SEALED
+
+
+def test_a_request_that_a_full_disk_does_not_take_leaves_nothing_behind(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A recorder tries again every second."""
+    monkeypatch.setattr(stopping, "json", types.SimpleNamespace(dumps=_full))
+    with pytest.raises(OSError, match="No space left"):
+        stopping.ask(str(tmp_path), 1, "timed_out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def _full(_: object) -> str:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_a_program_that_runs_too_long_is_asked_to_end_and_then_killed(beside: Beside) -> None:

@@ -88,7 +88,14 @@ class Recorder:
         if not self._past.is_sealed:
             while not self._turn():
                 pass
-        self._wait_to_be_read()
+        if self._has_something():
+            self._wait_to_be_read()
+
+    def _has_something(self) -> bool:
+        """Whether there was a program. A pod that is deleted before it began has nothing to read,
+        and nobody may know any more that it was there.
+        """
+        return self._has_begun or self._past.exists or os.path.exists(self._spec.places.logs)  # noqa: PTH110
 
     def _end(self, _number: int, _frame: object) -> None:
         self._is_over = True
@@ -135,8 +142,7 @@ class Recorder:
         self._touch_pins(now)
         if request := stopping.asked(self._folder):
             self._stop(request, now)
-        if now >= self._timeout_at:
-            self._timeout_at = NEVER
+        if now >= self._timeout_at:  # until that could be written down; the disk may be full
             self._ask_to_stop("timed_out", now)
         must_look = not self._has_begun or now >= self._sample_at or self._stopping.is_due(now)
         if not must_look:

@@ -50,17 +50,18 @@ def _put(folder: str, request: Request, *, is_first: bool) -> bool:
     """Write it down, whole or not at all; False if somebody else was the first."""
     place = os.path.join(folder, STOP)
     own = f"{place}.{os.getpid()}.{time.monotonic_ns()}"
-    with open(own, "wb") as file:
-        file.write(json.dumps(request._asdict()).encode())
-    if not is_first:
-        os.rename(own, place)
-        return True
     try:
-        os.link(own, place)
+        with open(own, "wb") as file:
+            file.write(json.dumps(request._asdict()).encode())
+        if is_first:
+            os.link(own, place)
+        else:
+            os.rename(own, place)
     except FileExistsError:
         return False
-    finally:
-        os.unlink(own)
+    finally:  # also if the disk is full
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(own)
     return True
 
 
