@@ -220,6 +220,33 @@ def test_whoever_waits_for_others_waits_for_their_names() -> None:
     assert told["INFERENCE_SERVER_HOST"] == f"server.{NAMES.service}"
 
 
+def test_programs_that_talk_to_each_other_are_in_one_zone_if_it_has_room() -> None:
+    for site in (cases.SITE, WITH_OPERATOR):
+        for template in templates(cases.objects(mpi(), site)):
+            [wish] = template["spec"]["affinity"]["podAffinity"][
+                "preferredDuringSchedulingIgnoredDuringExecution"
+            ]
+            term = wish["podAffinityTerm"]
+            assert term["topologyKey"] == "topology.kubernetes.io/zone"
+            wanted = term["labelSelector"]["matchLabels"]
+            assert wanted.items() <= template["metadata"]["labels"].items()
+
+
+def test_a_program_alone_has_no_wish_for_company() -> None:
+    [template] = templates(cases.objects(cases.requested()))
+    assert "affinity" not in template["spec"]
+
+
+def templates(made: workloads.Workloads) -> list[Any]:
+    """Those of all pods."""
+    found: list[Any] = []
+    for workload in made.workloads:
+        of_workload: Any = workload.manifest["spec"]
+        replicas = of_workload.get("mpiReplicaSpecs", {"": of_workload})
+        found += [one["template"] for one in replicas.values()]
+    return found
+
+
 def test_who_names_no_account_gets_no_key_to_the_cluster() -> None:
     made: Any = cases.objects(cases.requested()).objects[-1]
     assert spec(made)["automountServiceAccountToken"] is False

@@ -21,6 +21,8 @@ from anubis.domain.plan import Placement, Toleration, Unit
 
 NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
+_ZONE: Final = "topology.kubernetes.io/zone"
+
 
 def labels(setting: Setting, unit: str = "") -> dict[str, str]:
     """What something of the run bears: what users say, and on top of it what we say."""
@@ -52,7 +54,7 @@ def _spec(setting: Setting, wanted: Template) -> Manifest:
     return {
         "restartPolicy": "Never",
         **hosting.naming(setting, unit.name),
-        **_placed(unit),
+        **_placed(setting, unit),
         **_identity(unit.placement),
         "enableServiceLinks": False,
         "shareProcessNamespace": True,
@@ -66,21 +68,24 @@ def _spec(setting: Setting, wanted: Template) -> Manifest:
     }
 
 
-def _placed(unit: Unit) -> Manifest:
+def _placed(setting: Setting, unit: Unit) -> Manifest:
     """On which machines it may run."""
     placement = unit.placement
     selector = dict(placement.node_selector)
     if placement.instance_type:
         selector["node.kubernetes.io/instance-type"] = placement.instance_type
     if placement.zone:
-        selector["topology.kubernetes.io/zone"] = placement.zone
+        selector[_ZONE] = placement.zone
     tolerations = [_toleration(one) for one in placement.tolerations]
     if unit.resources.gpus:
         tolerations.append({"key": resources.GPU, "operator": "Exists"})
     found: Mapping[str, object] = {
         "nodeSelector": selector,
         "tolerations": tolerations,
-        "affinity": _alone() if placement.exclusive else {},
+        "affinity": {
+            **(_alone() if placement.exclusive else {}),
+            **(_together(setting) if len(setting.plan.units) > 1 else {}),
+        },
     }
     return {name: value for name, value in found.items() if value}
 
@@ -98,6 +103,18 @@ def _alone() -> Manifest:
         "topologyKey": "kubernetes.io/hostname",
     }
     return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def _together(setting: Setting) -> Manifest:
+    """Programs that talk to each other in one zone, if it has room: schedulers would rather spread
+    what one Service finds. A wish and no condition, for machines of one's own have no zones.
+    """
+    term = {
+        "labelSelector": {"matchLabels": {naming.RUN: setting.names.run_id}},
+        "topologyKey": _ZONE,
+    }
+    wish = {"weight": 100, "podAffinityTerm": term}
+    return {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}
 
 
 def _identity(placement: Placement) -> Manifest:
