@@ -126,13 +126,19 @@ class PaperKubelet:
             print(f"paper kubelet: {method} {name}: {answer.status} {words}", flush=True)
 
     async def exec(self, request: web.Request) -> web.WebSocketResponse:
-        """``tail -c +N -f JOURNAL`` in a recorder; nothing else can be executed on paper."""
+        """``tail -c +N -f JOURNAL`` in a recorder, or ``touch`` of what lets it go; nothing else can
+        be executed on paper.
+        """
         pod = self._pods.get(request.match_info["pod"])
         command = request.query.getall("command", [])
-        if pod is None or command[:2] != ["tail", "-c"]:
+        if pod is None or command[0] not in ("tail", "touch"):
             raise web.HTTPNotFound(text=f"nothing to execute on paper: {' '.join(command)}")
         stream = web.WebSocketResponse(protocols=(executing.PROTOCOL,))
         await stream.prepare(request)
+        if command[0] == "touch":
+            self._do(self._say(pod, Step.OVER))
+            await _end(stream, {"status": "Success"})
+            return stream
         sending = asyncio.create_task(_send(stream, pod.journal, int(command[2]) - 1))
         async for message in stream:
             if message.type is WSMsgType.ERROR:
@@ -140,6 +146,12 @@ class PaperKubelet:
         sending.cancel()
         await asyncio.gather(sending, return_exceptions=True)
         return stream
+
+
+async def _end(stream: web.WebSocketResponse, status: Mapping[str, object]) -> None:
+    """Say how a command ended."""
+    await stream.send_bytes(bytes([executing.STATUS]) + json.dumps(status).encode())
+    await stream.close()
 
 
 async def _send(stream: web.WebSocketResponse, journal: Journal, position: int) -> None:
@@ -152,10 +164,7 @@ async def _send(stream: web.WebSocketResponse, journal: Journal, position: int) 
                 position += len(piece)
             elif journal.is_closed:
                 killed = {"reason": "ExitCode", "message": "137"}
-                status = {"status": "Failure", "details": {"causes": [killed]}}
-                content = json.dumps(status).encode()
-                await stream.send_bytes(bytes([executing.STATUS]) + content)
-                await stream.close()
+                await _end(stream, {"status": "Failure", "details": {"causes": [killed]}})
                 return
             else:
                 await grown.wait()
