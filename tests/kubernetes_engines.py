@@ -84,6 +84,8 @@ async def opened(home: Path, name: str, terms: Terms = TERMS) -> AsyncIterator[K
 def left(name: str) -> list[str]:
     """What a namespace still has of runs."""
     kinds = "pods,jobs,services,secrets"
+    if kubectl("get", "crd", "mpijobs.kubeflow.org", "--ignore-not-found"):
+        kinds += ",mpijobs.kubeflow.org"
     words = ("get", kinds, "-n", name, "-l", "anubis.dev/run", "-o", "json")
     items = json.loads(kubectl(*words))["items"]
     return [f"{one['kind']}/{one['metadata']['name']}" for one in items]

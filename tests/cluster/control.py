@@ -99,6 +99,11 @@ def load(*names: str) -> None:
     images.load(layout.layout(), names)
 
 
+def has_mpi_operator() -> bool:
+    """Whether it is on."""
+    return operator.is_up(layout.layout())
+
+
 @contextlib.contextmanager
 def mpi_operator() -> Iterator[None]:
     """Have the MPI operator for a while, unless it is there anyway."""
