@@ -17,7 +17,7 @@ async def answers(settings: Settings) -> Finding:
     except UserError as error:
         return doubtful("kubernetes", str(error), "mend it, or unset ANUBIS_KUBERNETES_POD")
     except EngineUnavailable as error:
-        if settings.cluster.is_dir():  # it was used here
+        if settings.cluster.is_dir() or settings.kubeconfig:  # it was used here, or named
             return doubtful("kubernetes", str(error), "runs on the kubernetes engine wait for it")
         return good("kubernetes", f"not used. {error}")
     if report.missing:
