@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
+import enum
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Literal
@@ -35,6 +36,14 @@ WATCH_GRACE_SECONDS = 15.0
 HEARTBEAT_SECONDS = 20.0  #: after which a stream whose peer is gone is noticed
 
 Propagation = Literal["Background", "Foreground", "Orphan"]
+
+
+class Deleted(enum.IntEnum):
+    """What became of an object that the cluster was asked to delete."""
+
+    WAS_GONE = 0
+    GONE = 1
+    LEAVES = 2  #: its programs have time to end, or a controller holds it by a finalizer
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -182,11 +191,11 @@ class Cluster:
         grace: int | None = None,
         propagation: Propagation = "Background",
         uid: str = "",
-    ) -> bool:
+    ) -> Deleted:
         """Delete an object, and what it owns: after it (Background), or before (Foreground).
 
         ``grace``: seconds for its programs to end, None: as the object says. ``uid``: only if it
-        is still this one. False: it was gone already. True does not mean that it is gone yet.
+        is still this one.
         """
         asked = Asked(
             verb="delete",
@@ -195,7 +204,8 @@ class Cluster:
             path=await self._path(kind, name),
             body=_options(grace, propagation, uid),
         )
-        return self._unless_gone(await self._calling.call(asked)) is not None
+        answer = self._unless_gone(await self._calling.call(asked))
+        return Deleted.WAS_GONE if answer is None else _deleted(answer.content())
 
     async def delete_all(
         self,
@@ -380,6 +390,15 @@ def _options(grace: int | None, propagation: Propagation, uid: str) -> dict[str,
     if uid:
         options["preconditions"] = {"uid": uid}
     return options
+
+
+def _deleted(answer: Found) -> Deleted:
+    """What is gone is told as a Status, or once more as it was."""
+    metadata = answer.get("metadata") or {}
+    is_leaving = metadata.get("deletionTimestamp") is not None
+    patience = metadata.get("deletionGracePeriodSeconds")
+    is_held = is_leaving and (metadata.get("finalizers") or patience)
+    return Deleted.LEAVES if is_held else Deleted.GONE
 
 
 def _event(found: Found) -> Event:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from anubis.adapters.engine.kubernetes import kinds, mirroring, naming, recording, viewing
 from anubis.adapters.engine.kubernetes.attending import Surroundings
-from anubis.adapters.engine.kubernetes.cluster import Cluster
+from anubis.adapters.engine.kubernetes.cluster import Cluster, Deleted
 from anubis.adapters.engine.kubernetes.following import Watch
 from anubis.adapters.engine.kubernetes.kinds import Found, Kind
 from anubis.adapters.engine.kubernetes.places import Named, Spec, now
@@ -44,7 +44,7 @@ async def remove(
 ) -> None:
     """Delete everything of a run: what is known to have been made, or all that bears its labels.
 
-    ``asked``: what the cluster was asked to delete before, and is not asked again; it is added to.
+    ``asked``: what the cluster has deleted already, and is not asked for again; it is added to.
     Raises NotPossible if some of it is still there after a while.
     """
     selector = f"{naming.of_installation(installation)},{naming.RUN}={run_id}"
@@ -55,20 +55,38 @@ async def remove(
         # node that has begun to wait is not to be hurried any more.
         await _delete_pods(around, run_id, selector)
         if known:
-            for one in sorted(known - asked, key=lambda one: _rank(one.kind)):
-                await around.cluster.delete(one.kind, one.name)
-                asked.add(one)
+            held = await _delete_known(around.cluster, known, asked)
         else:
-            await _delete_labelled(around.cluster, selector)
+            held = await _delete_labelled(around.cluster, selector)
         await _see_them_gone(around.pods, run_id)
+        if held:
+            raise NotPossible(f"a finalizer keeps {', '.join(held)} of run {run_id}")
     finally:
         pods.close()
 
 
-async def _delete_labelled(cluster: Cluster, selector: str) -> None:
+async def _delete_known(
+    cluster: Cluster, known: Iterable[Named], asked: set[Named]
+) -> Sequence[str]:
+    """Delete what was made, in order; what somebody holds back."""
+    held = []
+    for one in sorted(set(known) - asked, key=lambda one: _rank(one.kind)):
+        if await cluster.delete(one.kind, one.name) is Deleted.LEAVES:
+            held.append(f"{one.kind.kind} {one.name}")
+        else:
+            asked.add(one)
+    return held
+
+
+async def _delete_labelled(cluster: Cluster, selector: str) -> Sequence[str]:
+    """Delete what is there, in order; what somebody holds back."""
+    held = []
     for kind in await _present(cluster):
         for one in (await cluster.list(kind, selector)).items:
-            await cluster.delete(kind, str(one["metadata"]["name"]))
+            name = str(one["metadata"]["name"])
+            if await cluster.delete(kind, name) is Deleted.LEAVES:
+                held.append(f"{kind.kind} {name}")
+    return held
 
 
 async def _delete_pods(around: Surroundings, run_id: RunId, selector: str) -> None:
