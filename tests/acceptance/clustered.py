@@ -24,6 +24,42 @@ ENDED = ("SUCCEEDED", "FAILED", "CANCELED", "ERROR")
 LONG = 240.0
 """Seconds for one run: below the time that a test has, on a machine that has much to do."""
 
+HEAD = """\
+spec_version = "0.1.0"
+[info]
+description = "For an acceptance test on Kubernetes"
+"""
+
+SINGLE = """\
+[env]
+docker_image = "{image}"
+[ml]
+benchmark_code = "sh -c '{program}'"
+[limits]
+grace = "3s"
+"""
+
+PAIR = """\
+[hardware]
+strategy = "inference"
+[server.env]
+docker_image = "{image}"
+ports = [8080]
+start_command = "sh -c 'echo hello > /tmp/index.html && {server}'"
+[server.env.readiness_probe]
+path = "/index.html"
+initial_delay_seconds = 0
+period_seconds = 1
+"""
+SERVER = "exec httpd -f -p 8080 -h /tmp"
+
+ENSEMBLE = """\
+[hardware]
+strategy = "horovod"
+[hardware.distributed]
+num_instances = 2
+"""
+
 
 class ClusteredHome(Home):
     """A home that also knows what its cluster has."""
@@ -36,6 +72,12 @@ class ClusteredHome(Home):
     def submit(self, *words: str) -> str:
         """Submit to the cluster; the id of the run."""
         return self.ask("submit", "--engine", "kubernetes", *words).strip()
+
+    def program(self, program: str, more: str = "", image: str = "") -> str:
+        """Submit a shell program, with more tables for its descriptor; the id of the run."""
+        single = SINGLE.format(image=image or real_parts.busybox(), program=program)
+        (self.folder / "descriptor.toml").write_text(HEAD + more + single)
+        return self.submit("descriptor.toml")
 
     def status(self, run_id: str) -> Any:
         """The run itself, as ``anubis status`` tells it."""
@@ -54,9 +96,17 @@ class ClusteredHome(Home):
             time.sleep(0.5)
         return run
 
-    def kubectl(self, *words: str) -> str:
+    def wait_for(self, text: str, *words: str) -> str:
+        """Ask until the answer has this text. A cluster takes longer to begin than a machine."""
+        give_up = time.monotonic() + LONG
+        while text not in (answer := self.call(*words).stdout.decode()):
+            assert time.monotonic() < give_up, f"{' '.join(words)} never said {text!r}: {answer}"
+            time.sleep(0.3)
+        return answer
+
+    def kubectl(self, *words: str, checked: bool = True) -> str:
         """What the cluster answers about this namespace."""
-        return kubernetes_engines.kubectl("-n", self.namespace, *words)
+        return kubernetes_engines.kubectl("-n", self.namespace, *words, checked=checked)
 
     def pod(self, unit: str = "benchmark") -> Any:
         """The pod of a unit of the only run, when there is one."""
@@ -77,6 +127,11 @@ class ClusteredHome(Home):
         while left := kubernetes_engines.left(self.namespace):
             assert time.monotonic() < give_up, f"of ended runs are left: {left}"
             time.sleep(0.5)
+
+
+def pair(server: str) -> str:
+    """Tables that make a program the client of a server."""
+    return PAIR.format(image=real_parts.busybox(), server=server)
 
 
 def settings(namespace: str) -> dict[str, str]:
@@ -128,6 +183,13 @@ def remote_home(folder: Path) -> Iterator[tuple[ClusteredHome, Service]]:
         finally:
             service.stop()
         assert made.programs() + made.containers() == []
+
+
+@pytest.fixture(scope="session")
+def small_images() -> None:
+    """Those of shell programs, in the cluster."""
+    need_our_image()
+    control.load(real_parts.busybox(), real_parts.python_mpi())
 
 
 @pytest.fixture(scope="session")

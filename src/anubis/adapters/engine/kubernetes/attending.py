@@ -45,8 +45,13 @@ from anubis.domain.errors import EngineUnavailable
 from anubis.domain.observation import EndCause, UnitEnded
 from anubis.domain.run import RunId
 
-LOOK_SECONDS: Final = 5.0
-"""How often deadlines are looked at while nothing changes."""
+LOOK_SECONDS: Final = (5.0, 30.0)
+"""How often deadlines are looked at while nothing changes, at first and after minutes: hundreds of
+units that wait would keep a core busy with looking.
+"""
+
+LOOK_SHARE: Final = 0.2
+"""Of the time that a unit has been attended: the pause until the next look."""
 
 WORTH_TELLING_SECONDS: Final = 2.0
 """What a unit waits for is told if it lasts so long."""
@@ -114,6 +119,7 @@ class Attendant:
         self._run_id = run_id
         self._spec = spec
         self._seen = Seen(created_at=spec.asked_at, workload=spec.workload.name)
+        self._began = time.monotonic()
         self._copying: asyncio.Task[None] | None = None
         self._news = asyncio.Event()  #: from the copy of the journal, or somebody who wants a stop
         self._asked_events_at = float("-inf")
@@ -181,7 +187,11 @@ class Attendant:
     def _look_again(self) -> float:
         """Seconds until the next look, if nothing happens."""
         is_news = self._waits is not None and self._waits[0] != self._told_last
-        return WORTH_TELLING_SECONDS if self.trouble or is_news else LOOK_SECONDS
+        if self.trouble or is_news:
+            return WORTH_TELLING_SECONDS
+        is_ending = self._stop_passed is not None or self._waits_for_journal_since is not None
+        age = 0.0 if is_ending else time.monotonic() - self._began
+        return min(max(LOOK_SECONDS[0], age * LOOK_SHARE), LOOK_SECONDS[1])
 
     async def _turn(self) -> None:
         found = await self._stand()
@@ -344,7 +354,7 @@ class Attendant:
     def _end_exited(self, found: Exited) -> None:
         how = f"signal {found.signal}" if found.signal else f"code {found.exit_code}"
         if self.mirror.sealed is None:
-            why = self._unreachable or "its pod ended too"
+            why = self._unreachable if found.has_recorder else "its pod has no recorder any more"
             text = f"it ended with {how}, but what it wrote could not be fetched: {why}"
             cause = self.mirror.stopped or EndCause.LOST
             if found.message and self._place.stop_request() is None:  # somebody took its pod away
