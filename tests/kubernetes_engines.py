@@ -12,6 +12,9 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from pathlib import Path
 
+from tests import helm_charts
+from tests.kubectl import Space
+
 from anubis.adapters.engine.kubernetes.access import Access
 from anubis.adapters.engine.kubernetes.composing import Terms
 from anubis.adapters.engine.kubernetes.engine import KubernetesEngine
@@ -58,11 +61,27 @@ def namespace() -> Iterator[str]:
         kubectl("delete", "namespace", name, "--wait=false", checked=False)
 
 
-def engine(home: Path, name: str, terms: Terms = TERMS) -> KubernetesEngine:
+def account_of_the_chart(name: str, folder: Path) -> str:
+    """A kubeconfig with the rights that our chart gives to the service in a namespace, and no
+    others.
+    """
+    kinds = ("ServiceAccount", "Role", "RoleBinding")
+    made = [one for one in helm_charts.rendered() if one["kind"] in kinds]
+    listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": made})
+    listed = listed.replace(f'"{helm_charts.NAMESPACE}"', f'"{name}"')
+    space = Space(name=name, kubeconfig=Path(KUBECONFIG))
+    space.ask("create", "--filename=-", stdin=listed)
+    service = next(one for one in made if one["kind"] == "RoleBinding")["subjects"][0]["name"]
+    return str(space.as_account(service, folder).kubeconfig)
+
+
+def engine(
+    home: Path, name: str, terms: Terms = TERMS, kubeconfig: str = KUBECONFIG
+) -> KubernetesEngine:
     """An engine of a home in a namespace."""
     return KubernetesEngine(
         home / "kubernetes",
-        Access(kubeconfig=KUBECONFIG, namespace=name),
+        Access(kubeconfig=kubeconfig, namespace=name),
         lambda: terms,
         scripts=MemoryScriptStore(ManualClock()),
         make_keys=openssh.make,
@@ -70,9 +89,11 @@ def engine(home: Path, name: str, terms: Terms = TERMS) -> KubernetesEngine:
 
 
 @contextlib.asynccontextmanager
-async def opened(home: Path, name: str, terms: Terms = TERMS) -> AsyncIterator[KubernetesEngine]:
+async def opened(
+    home: Path, name: str, terms: Terms = TERMS, kubeconfig: str = KUBECONFIG
+) -> AsyncIterator[KubernetesEngine]:
     """An engine. At its end, all that its installation has is deleted, and looked for."""
-    async with engine(home, name, terms) as found:
+    async with engine(home, name, terms, kubeconfig) as found:
         try:
             yield found
         finally:

@@ -37,6 +37,13 @@ def namespace() -> Iterator[str]:
         yield name
 
 
+@pytest.fixture(scope="module")
+def kubeconfig(namespace: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """With the rights of our chart, and no others: all promises are kept with those."""
+    folder = tmp_path_factory.mktemp("account")
+    return kubernetes_engines.account_of_the_chart(namespace, folder)
+
+
 class TestKubernetes(EngineContract):
     """Scripts become shell programs of a small image."""
 
@@ -46,8 +53,11 @@ class TestKubernetes(EngineContract):
         return a_plan("sh", "-c", shell(program), image=real_parts.busybox())
 
     @pytest.fixture
-    async def engine(self, tmp_path: Path, namespace: str) -> AsyncIterator[Engine]:
-        async with kubernetes_engines.opened(tmp_path, namespace) as engine:
+    async def engine(
+        self, tmp_path: Path, namespace: str, kubeconfig: str
+    ) -> AsyncIterator[Engine]:
+        opened = kubernetes_engines.opened(tmp_path, namespace, kubeconfig=kubeconfig)
+        async with opened as engine:
             yield engine
 
 
@@ -62,13 +72,16 @@ class TestServicesOfKubernetes(ServiceContract):
     """A small server and its client, of a shell's programs."""
 
     @pytest.fixture
-    async def engine(self, tmp_path: Path, namespace: str) -> AsyncIterator[Engine]:
-        self.home, self.namespace = tmp_path, namespace
-        async with kubernetes_engines.opened(tmp_path, namespace) as engine:
+    async def engine(
+        self, tmp_path: Path, namespace: str, kubeconfig: str
+    ) -> AsyncIterator[Engine]:
+        self.home, self.namespace, self.kubeconfig = tmp_path, namespace, kubeconfig
+        opened = kubernetes_engines.opened(tmp_path, namespace, kubeconfig=kubeconfig)
+        async with opened as engine:
             yield engine
 
     def attached(self) -> KubernetesEngine:
-        return kubernetes_engines.engine(self.home, self.namespace)
+        return kubernetes_engines.engine(self.home, self.namespace, kubeconfig=self.kubeconfig)
 
     def server(self) -> Unit:
         command = ("sh", "-c", HTTPD, blanks.port("server", PORT))
