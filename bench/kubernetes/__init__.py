@@ -64,10 +64,10 @@ def _cluster() -> Iterator[None]:
     """The test cluster, of which nobody kills parts meanwhile."""
     from tests.cluster import control, layout, locking
 
-    if trouble := control.trouble():
-        sys.exit(f"there is no cluster for it (make cluster): {trouble}")
     held = locking.sharing(layout.layout()) if control.is_here() else contextlib.nullcontext()
-    with held:
+    with held:  # before we ask: a test may have killed a part of it
+        if trouble := control.trouble():
+            sys.exit(f"there is no cluster for it (make cluster): {trouble}")
         yield
 
 

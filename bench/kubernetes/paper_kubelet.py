@@ -126,7 +126,7 @@ class PaperKubelet:
             print(f"paper kubelet: {method} {name}: {answer.status} {words}", flush=True)
 
     async def exec(self, request: web.Request) -> web.WebSocketResponse:
-        """``tail -c +N -f JOURNAL`` in a recorder, or ``touch`` of what lets it go; nothing else."""
+        """``tail -c +N -f JOURNAL`` in a recorder, or ``touch`` of what lets it go."""
         pod = self._pods.get(request.match_info["pod"])
         command = request.query.getall("command", [])
         if pod is None or command[0] not in ("tail", "touch"):
