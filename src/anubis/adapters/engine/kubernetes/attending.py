@@ -205,8 +205,9 @@ class Attendant:
             case Exited():
                 await self._exit(found)
             case Failed():
-                await self._withdraw()
+                # First the reason: others of the same workload must not be told another one.
                 self._end_taken(found.cause, found.message, at=found.at)
+                await self._withdraw()
             case Gone():
                 self._vanish(found)
 
@@ -455,9 +456,10 @@ class Attendant:
                 try:
                     await mirroring.follow(self._around.cluster, pod, self.mirror, self._heard)
                     self._unreachable = ""
-                except (EngineUnavailable, OSError, ValueError) as error:
+                # Whatever it is: nobody else copies it, and the run has a deadline.
+                except Exception as error:  # noqa: BLE001
                     self._is_forbidden = isinstance(error, NotPermitted)
-                    self._unreachable = str(error)
+                    self._unreachable = str(error) or type(error).__name__
                 pause = AGAIN_SECONDS[0] if self.mirror.size > size else min(2 * pause, longest)
                 if self.mirror.sealed is None:
                     await asyncio.sleep(pause)

@@ -46,7 +46,10 @@ INSTALLATION: Final = "installation"
 LOOK_AGAIN_SECONDS: Final = 60.0
 """Between two tries to see what an earlier life left at a cluster that does not answer."""
 
-NOT_THERE: Final = 404  #: the namespace, of which no benchmark knows anything
+NOBODYS: Final = frozenset({404, 409})
+"""The namespace is not there, or somebody wrote at the same moment: no benchmark's fault."""
+
+LOOK_SECONDS: Final = 30.0  #: after which an observer looks whom nobody woke
 CLUSTERS_FAULT: Final = 500  #: from this status of HTTP on, nothing is wrong with what we asked for
 
 
@@ -156,7 +159,7 @@ class KubernetesEngine:
         except NotPermitted:
             raise
         except Refused as error:
-            if error.status >= CLUSTERS_FAULT or error.is_quota or error.status == NOT_THERE:
+            if error.status >= CLUSTERS_FAULT or error.is_quota or error.status in NOBODYS:
                 raise
             self._refuse(place, plan, unit, f"the cluster refuses it: {error}")
             return
@@ -172,13 +175,13 @@ class KubernetesEngine:
 
     async def _apply(self, run_id: RunId, composed: Workloads, unit: str) -> None:
         """Make what a unit needs and what is not there yet; the first workload owns the rest."""
-        applied = self._applied.setdefault(run_id, set())
+        applied = self._applied.setdefault(run_id, set()) | self._known_to_be_applied(run_id)
         workload = composed.of(unit)
         wanted = [one for one in composed.for_unit(unit) if _identity(one) not in applied]
         owner = None
         for manifest in wanted:
             made = await self._cluster.apply(manifest)
-            applied.add(_identity(manifest))
+            self._applied[run_id].add(_identity(manifest))
             if manifest is workload.manifest:
                 owner = kinds.Owner(
                     kind=kinds.kind_of(manifest),
@@ -189,6 +192,14 @@ class KubernetesEngine:
             for manifest in wanted[:-1]:
                 kind, name = kinds.kind_of(manifest), _identity(manifest)[1]
                 await self._cluster.adopt(kind, name, owner)
+
+    def _known_to_be_applied(self, run_id: RunId) -> set[tuple[str, str]]:
+        """What other units of the run were given, perhaps by an earlier life: it is not made again,
+        also if somebody has deleted it since.
+        """
+        taken = [place for _, place in self._units(run_id) if place.created_at is not None]
+        specs = [spec for place in taken if (spec := place.spec())]
+        return {(one.kind.kind, one.name) for spec in specs for one in spec.objects}
 
     def _refuse(
         self,
@@ -344,8 +355,10 @@ class KubernetesEngine:
 
     def _let_go(self, run_id: RunId, unit: str, task: asyncio.Task[None]) -> None:
         """Forget one who has done its work; one that died stays, and says what of."""
-        if task.cancelled() or task.exception() is None:
-            self._attendants.pop((run_id, unit), None)
+        known = self._attendants.get((run_id, unit))
+        is_ours = known is not None and known[1] is task
+        if is_ours and (task.cancelled() or task.exception() is None):
+            del self._attendants[run_id, unit]
 
     def _raise_defect(self, run_id: RunId, unit: str) -> None:
         known = self._attendants.get((run_id, unit))
@@ -379,7 +392,12 @@ def _installation(directory: Path) -> str:
         if found := path.read_text().strip():
             return found
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    files.write_durably(str(directory), INSTALLATION, secrets.token_hex(8).encode(), sync=True)
+    own = secrets.token_hex(8)
+    files.write_durably(str(directory), f"{INSTALLATION}.{own}", own.encode(), sync=True)
+    fresh = directory / f"{INSTALLATION}.{own}"
+    with contextlib.suppress(FileExistsError):  # another process was first: its name it is
+        path.hardlink_to(fresh)
+    fresh.unlink()
     return path.read_text().strip()
 
 
@@ -415,5 +433,5 @@ def _size(path: Path) -> int:
 
 async def _wait(rung: asyncio.Event) -> None:
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(LOOK_SECONDS):
             await rung.wait()
