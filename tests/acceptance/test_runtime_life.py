@@ -69,6 +69,42 @@ def test_an_idle_runtime_leaves_and_the_next_run_finds_another(home: Any) -> Non
     assert home.call("run", file).returncode == 0
 
 
+def test_a_corrected_setting_counts_for_the_next_run(home: Any) -> None:
+    file = home.descriptor("echo loss=1")
+    assert home.call("run", file).returncode == 0
+    first = runtime_pid(home)
+    assert home.call("run", file).returncode == 0
+    assert runtime_pid(home) == first
+    home.environment["ANUBIS_KUBERNETES_IMAGE"] = "registry.example.com/anubis:1"
+    again = home.call("run", file)
+    assert again.returncode == 0, again.stderr.decode()
+    second = runtime_pid(home)
+    assert second != first
+    assert b"ANUBIS_KUBERNETES_IMAGE=registry" in Path(f"/proc/{second}/environ").read_bytes()
+    assert b"warning" not in again.stderr
+    (home.path / "config.toml").write_text("kubernetes_slots = 7\n")
+    assert home.call("run", file).returncode == 0
+    assert runtime_pid(home) != second
+
+
+def test_a_busy_runtime_stays_and_who_submits_is_told_which_settings_it_does_not_know(
+    home: Any,
+) -> None:
+    file = home.descriptor("sleep 3; echo loss=1")
+    first_run = home.ask("submit", file).strip()
+    first = runtime_pid(home)
+    other = {"KUBECONFIG": "/tmp/another", "ANUBIS_SLOTS": "2"}
+    told = home.call("submit", file, environment=other)
+    assert told.returncode == 0
+    words = "warning: settings: found a background runtime that was started with another slots, "
+    assert words + "kubeconfig, expected the same as here" in told.stderr.decode()
+    assert f"kill {first} makes it leave now" in told.stderr.decode()
+    assert runtime_pid(home) == first
+    home.ask("cancel", told.stdout.decode().strip())
+    home.wait_for("SUCCEEDED", "status", first_run)
+    home.wait_for("CANCELED", "status", told.stdout.decode().strip())
+
+
 def test_what_a_stopped_runtime_left_running_is_taken_up_later(home: Any) -> None:
     file = home.descriptor("sleep 1.5; echo loss=1")
     home.ask("submit", file)

@@ -7,6 +7,7 @@ application ── Stores        what is kept
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import os
 import sys
@@ -18,6 +19,7 @@ from anubis.bootstrap import engines, stores
 from anubis.bootstrap.local import LocalApplication
 from anubis.bootstrap.stores import Stores
 from anubis.domain.errors import StoreUnusable
+from anubis.domain.problem import Problem
 from anubis.ports.dataset_cache import DatasetCache
 from anubis.runtime import launching
 from anubis.runtime.locking import RuntimeLock
@@ -48,7 +50,14 @@ async def application(settings: Settings) -> AsyncIterator[LocalApplication]:
             if was_started:
                 patience.note_start(clock.monotonic())
 
-        yield over(kept, settings, wake_runtime)
+        async def renew_runtime(document: str) -> tuple[Problem, ...]:
+            # Here and not above: only submissions may need another runtime.
+            from anubis.bootstrap import renewing
+
+            return await renewing.renewed(settings, kept, clock, document)
+
+        local = over(kept, settings, wake_runtime)
+        yield dataclasses.replace(local, renew_runtime=renew_runtime)
 
 
 def over(

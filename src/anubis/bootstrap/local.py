@@ -11,6 +11,7 @@ from anubis.bootstrap.application import Manifested, Planned, Submission, Submit
 from anubis.domain.demand import Capacity
 from anubis.domain.document import Document
 from anubis.domain.errors import NotPossible, TooMuch, UserError
+from anubis.domain.problem import Problem
 from anubis.domain.run import ACTIVE, Run, RunId
 from anubis.ports.clock import Clock
 from anubis.ports.dataset_cache import DatasetCache
@@ -43,6 +44,11 @@ def no_datasets() -> DatasetCache:
     raise NotPossible("this installation keeps no datasets")
 
 
+async def as_it_is(_document: str) -> tuple[Problem, ...]:
+    """For an application that is the runtime itself."""
+    return ()
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class LocalApplication:
     """One installation on this machine. See ``Application`` for what its calls promise."""
@@ -56,6 +62,9 @@ class LocalApplication:
     script_store: ScriptStore
     engines: Mapping[str, Capabilities]
     wake_runtime: Callable[[], Awaitable[None]]  #: starts it if it is not alive
+    renew_runtime: Callable[[str], Awaitable[tuple[Problem, ...]]] = as_it_is
+    """Has one that is idle leave if its settings are not ours. Takes the name of a document, gives
+    warnings about it."""
     open_datasets: Callable[[], DatasetCache] = no_datasets  #: called by the few that need it
     adding_schedule: asyncio.Lock = dataclasses.field(default_factory=asyncio.Lock)
 
@@ -127,9 +136,10 @@ class LocalApplication:
             await self.must_have_script(submission)
         else:
             self.scripts.must_be_same(submission, await self.store.document(repeated.id))
+        stale = await self.renew_runtime(submission.document.name)
         run = await submit(request, self.store, self.clock)
         await self.wake_runtime()
-        return Submitted(run=run, warnings=parsed.warnings)
+        return Submitted(run=run, warnings=(*parsed.warnings, *stale))
 
     async def _repeated(self, submission: Submission) -> Run | None:
         """The run that is there by its key, if so: then it makes no further one."""

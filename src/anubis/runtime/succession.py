@@ -78,6 +78,23 @@ def incumbent(seat: Seat) -> Incumbent | None:
     return service if _has_open(service.pid, seat.lock) else None
 
 
+def background(seat: Seat) -> int | None:
+    """The process that is the background runtime of a home; None if a service is it, or nobody."""
+    return None if seat.service.exists() else _runtime(seat)
+
+
+async def dismiss(seat: Seat, pid: int, clock: Clock) -> bool:
+    """Ask this very runtime to leave; whether it has. Whoever comes after it is not asked."""
+    give_up = clock.monotonic() + PATIENCE
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+    while _has_open(pid, seat.lock):
+        if clock.monotonic() > give_up:
+            return False
+        await clock.sleep(LOOK_EVERY)
+    return True
+
+
 @contextlib.contextmanager
 def announced(seat: Seat, address: str) -> Iterator[None]:
     """Say in the home that we are its runtime, and where we listen. The lock must be held.

@@ -135,3 +135,28 @@ def test_a_home_that_cannot_say_who_serves_it_is_refused(tmp_path: Path) -> None
     seat = Seat(lock=missing / "lock", pid=missing / "pid", service=missing / "service.json")
     with pytest.raises(StoreUnusable, match=r"service\.json"), succession.announced(seat, "x"):
         pytest.fail("it was announced")
+
+
+async def test_a_background_runtime_can_be_dismissed_and_nobody_else_is(seat: Seat) -> None:
+    process = holder(seat)
+    assert succession.background(seat) == process.pid
+    assert await succession.dismiss(seat, process.pid, SystemClock())
+    assert process.wait() == -signal.SIGTERM
+    assert succession.background(seat) is None
+    assert await succession.dismiss(seat, process.pid, SystemClock())
+
+
+async def test_a_service_is_no_background_runtime(seat: Seat) -> None:
+    with holder(seat) as process:
+        seat.service.write_text("{}")
+        assert succession.background(seat) is None
+        process.kill()
+
+
+async def test_who_does_not_leave_is_not_waited_for_for_ever(
+    seat: Seat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(succession, "PATIENCE", 0.1)
+    with holder(seat, "stubborn") as process:
+        assert not await succession.dismiss(seat, process.pid, SystemClock())
+        process.kill()
