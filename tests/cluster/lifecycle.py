@@ -26,6 +26,7 @@ def up(place: Layout, *, with_kind: bool = True) -> bool:
     with locking.changing(place):
         ran = _runs(place)
         if is_whole(place):
+            say(f"a cluster is up already: {place.kubeconfig}")
             return False
         if with_kind and not ran and kind.up(place):
             return True

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests import real_parts
-from tests.cluster import building, images, keys, locking, machine, parts, processes
+from tests.cluster import building, images, keys, lifecycle, locking, machine, parts, processes
 from tests.cluster.layout import ClusterTrouble, Layout
 
 
@@ -159,6 +159,15 @@ def test_keys_are_readable_by_nobody_else_and_made_once(place: Layout) -> None:
     assert (place.keys / "ca.key").read_bytes() == first
     assert place.keys.stat().st_mode & 0o077 == 0
     assert place.kubeconfig.stat().st_mode & 0o077 == 0
+
+
+def test_who_starts_a_cluster_that_runs_is_told_how_it_is_reached(
+    place: Layout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lifecycle, "is_whole", lambda _: True)
+    assert not lifecycle.up(place)
+    said = capsys.readouterr()
+    assert f"a cluster is up already: {place.kubeconfig}" in said.out + said.err
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="needs somebody who is not root")

@@ -82,6 +82,11 @@ def _absence_of_kubernetes(settings: Settings) -> str:
     if settings.kubernetes == OFF:
         return "The engine 'kubernetes' is turned off: kubernetes (ANUBIS_KUBERNETES) is none."
     if not knows_a_cluster(settings):
+        if settings.kubeconfig:
+            return (
+                f"The engine 'kubernetes' knows no cluster: KUBECONFIG is {settings.kubeconfig}, "
+                "and there is no such file."
+            )
         return (
             "The engine 'kubernetes' knows no cluster: set KUBECONFIG to a file that says how one "
             "is reached, or have it at ~/.kube/config."
@@ -102,7 +107,7 @@ def missing(engine: str, module: str) -> str:
 def knows_a_cluster(settings: Settings) -> bool:
     """Whether anything says how a cluster is reached. Nobody is asked."""
     if settings.kubeconfig:
-        return True
+        return any(Path(one).expanduser().is_file() for one in settings.kubeconfig.split(":"))
     if "KUBERNETES_SERVICE_HOST" in os.environ and SERVICE_ACCOUNT.is_file():
         return True
     return Path("~/.kube/config").expanduser().is_file()

@@ -9,6 +9,7 @@ import pytest
 
 from anubis.adapters.script_store.memory import MemoryScriptStore
 from anubis.bootstrap import engines
+from anubis.entrypoints.cli.checks import kubernetes
 from anubis.settings.model import Settings
 from anubis.testing.clock import ManualClock
 
@@ -49,3 +50,17 @@ def test_only_the_engines_that_are_offered_can_be_chosen(tmp_path: Path) -> None
     assert set(engines.capabilities(settings)) == {"process", "docker"}
     assert "ANUBIS_ENGINES" in engines.absence(settings, "kubernetes")
     assert engines.absence(settings, "process") == ""
+
+
+async def test_a_kubeconfig_that_is_not_there_is_named_before_a_run_is_stored(
+    tmp_path: Path,
+) -> None:
+    named = f"{tmp_path / 'one'}:{tmp_path / 'two'}"
+    settings = Settings(home=tmp_path, kubeconfig=named)
+    reason = engines.absence(settings, "kubernetes")
+    assert reason.endswith(f"KUBECONFIG is {named}, and there is no such file.")
+    assert "kubernetes" not in engines.capabilities(settings)
+    finding = await kubernetes.answers(settings)
+    assert (finding.found, finding.advice) == (reason, "name another, or unset KUBECONFIG")
+    (tmp_path / "two").write_text("")
+    assert "kubernetes" in engines.capabilities(settings)

@@ -341,6 +341,19 @@ def test_an_image_that_takes_long_is_named_and_has_its_limit() -> None:
     assert late.message == f"{image} could not be pulled within limits.pulling = 30 min"
 
 
+@pytest.mark.parametrize("name", ["recorder", "fetch"])
+def test_of_our_own_image_it_is_said_which_setting_names_it(name: str) -> None:
+    said = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "anubis:1": no'}
+    waiting = {"name": name, "image": "anubis:1", "state": {"waiting": said}}
+    content = recordings.raw("image_notfound")
+    content["pods"][0]["status"].update(initContainerStatuses=[waiting])
+    content["pods"][0]["spec"]["initContainers"] = [{"name": name, "image": "anubis:1"}]
+    found = recordings.moment_of(content).stand()
+    assert isinstance(found, Waiting)
+    ours = "waiting for our own image anubis:1 (ANUBIS_KUBERNETES_IMAGE names it): no"
+    assert found.message == ours
+
+
 def test_a_child_that_was_killed_for_memory_does_not_fail_a_program_that_ends_well() -> None:
     ended = {
         "name": "benchmark",

@@ -299,5 +299,7 @@ def _last_end(container: ContainerView) -> Termination | None:
 
 
 def _image(container: ContainerView) -> str:
-    ours = "" if container.name == BENCHMARK else f" (of the container {container.name})"
-    return f"the image {container.image}{ours}".rstrip()
+    if container.name in (FETCH, RECORDER):
+        return f"our own image {container.image} (ANUBIS_KUBERNETES_IMAGE names it)"
+    other = "" if container.name == BENCHMARK else f" (of the container {container.name})"
+    return f"the image {container.image}{other}".rstrip()

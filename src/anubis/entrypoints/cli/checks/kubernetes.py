@@ -11,6 +11,8 @@ from anubis.settings.model import Settings
 async def answers(settings: Settings) -> Finding:
     """Who answers, and whether we may do there what we must. Without a cluster, all else works."""
     if reason := engines.absence(settings, "kubernetes"):
+        if settings.kubeconfig and not engines.knows_a_cluster(settings):
+            return doubtful("kubernetes", reason, "name another, or unset KUBECONFIG")
         return good("kubernetes", f"not used. {reason}")
     try:
         report = await clusters.examined(settings)
