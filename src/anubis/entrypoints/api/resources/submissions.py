@@ -113,7 +113,10 @@ async def located(document: Document) -> tuple[Document, tuple[Problem, ...]]:
     # In a thread: the folder may be on a file system that does not answer.
     if not folder or await asyncio.to_thread(_can_enter, Path(folder)):
         return document, ()
-    name = "/".join([*folder.replace("\\", "/").strip("/").split("/")[-1:], document.name])
+    last = folder.replace("\\", "/").strip("/").rpartition("/")[2]
+    # The folder often names the benchmark; who submitted from above has named it already.
+    is_named = document.name.rpartition("/")[0].rpartition("/")[2] == last
+    name = document.name if is_named else f"{last}/{document.name}"
     warning = Problem(
         file=document.name,
         line=1,
@@ -121,7 +124,7 @@ async def located(document: Document) -> tuple[Document, tuple[Problem, ...]]:
         field="directory",
         found=repr(folder),
         expected="a folder on the machine of the service",
-        hint="the run starts in an empty folder of its own",
+        hint="the run starts in an empty folder of its own, or in that of its image",
         severity=Severity.WARNING,
     )
     return dataclasses.replace(document, name=name, directory=""), (warning,)
