@@ -51,7 +51,7 @@ async def test_a_run_waits_for_it_and_has_not_failed(settings: Settings) -> None
     scripts = MemoryScriptStore(SystemClock())
     unit = Unit(name="benchmark", command=("true",), environment={}, image="train:1")
     async with engines.kubernetes_engine(settings, scripts) as engine:
-        with pytest.raises(Refused, match="not found"):
+        with pytest.raises(Refused, match="not found; make the namespace, or"):
             await engine.start(
                 RunId("r"), Plan(units=(unit,), metrics=(), limits=Limits(), deciding="benchmark")
             )

@@ -160,7 +160,7 @@ class KubernetesEngine:
             raise
         except Refused as error:
             if error.status >= CLUSTERS_FAULT or error.is_quota or error.status in NOBODYS:
-                raise
+                raise error.advised() from error
             self._refuse(place, plan, unit, f"the cluster refuses it: {error}")
             return
         place.mark_created()

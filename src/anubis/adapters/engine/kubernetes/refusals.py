@@ -38,6 +38,13 @@ class Refused(EngineUnavailable):
         self.reason = reason
         super().__init__(message)
 
+    def advised(self) -> Refused:
+        """The same, with what to do where the cluster's own words do not say it."""
+        if self.status != 404 or not str(self).startswith("namespaces "):
+            return self
+        advice = "make the namespace, or name another with ANUBIS_KUBERNETES_NAMESPACE"
+        return Refused(self.status, self.reason, f"{self}; {advice}")
+
     @property
     def is_quota(self) -> bool:
         """Whether it may work once something else has ended."""
