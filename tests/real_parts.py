@@ -73,6 +73,15 @@ def python_mpi() -> str:
     return _image(docker_images.PYTHON_MPI)
 
 
+def with_images(descriptor: str) -> str:
+    """A descriptor in which the images of tests, written with ``:latest``, have their real names."""
+    names = {"anubis-test/busybox:latest": busybox, "anubis-test/python-mpi:latest": python_mpi}
+    for written, name in names.items():
+        if written in descriptor:
+            descriptor = descriptor.replace(written, name())
+    return descriptor
+
+
 def left_in_docker() -> list[str]:
     """All containers, networks and volumes that runs of any home have left in Docker."""
     return [] if _trouble_with_docker() else docker_images.labelled("anubis.run")

@@ -83,7 +83,7 @@ class Installed:
         return done.stdout
 
     def submit(self, descriptor: str) -> str:
-        (self.folder / "bench.toml").write_text(descriptor)
+        (self.folder / "bench.toml").write_text(real_parts.with_images(descriptor))
         return self.anubis("submit", "bench.toml").strip()
 
     def state(self, run: str) -> str:
@@ -116,6 +116,7 @@ def _image() -> str:
         raise
     words = ["docker", "run", "--rm", "--entrypoint", "python3", name, "-c", NEEDS_KUBERNETES]
     done = subprocess.run(words, capture_output=True, text=True)
+    control.load(real_parts.busybox())
     real_parts.need(not done.returncode, f"{name} has no library for Kubernetes: {done.stderr}")
     return name
 
@@ -205,7 +206,7 @@ def test_the_api_server_takes_every_object_as_it_is(installed: Installed) -> Non
 
 
 def test_a_run_goes_through_the_cluster_and_leaves_nothing(installed: Installed) -> None:
-    (installed.folder / "bench.toml").write_text(SINGLE.format(seconds=2))
+    (installed.folder / "bench.toml").write_text(real_parts.with_images(SINGLE.format(seconds=2)))
 
     installed.anubis("run", "bench.toml")
 

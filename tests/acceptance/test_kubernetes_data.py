@@ -43,7 +43,7 @@ class Stored:
 
     def read(self) -> str:
         """What a program reads."""
-        (self.home.folder / "reads.toml").write_text(READS)
+        (self.home.folder / "reads.toml").write_text(real_parts.with_images(READS))
         run_id = self.home.submit("reads.toml")
         run = self.home.ended(run_id)
         assert run["state"] == "SUCCEEDED", self.home.events(run_id)
@@ -132,7 +132,7 @@ def test_what_needs_a_key_is_fetched_with_that_of_the_secret_and_kept_for_other_
 def test_without_the_key_the_run_says_what_it_may_not_read(stored: Stored) -> None:
     stored.store.put_private("private", "train.csv", b"1,2,3\n")
     give(stored, stored.store.anonymous)
-    (stored.home.folder / "reads.toml").write_text(READS)
+    (stored.home.folder / "reads.toml").write_text(real_parts.with_images(READS))
     run_id = stored.home.submit("reads.toml")
     assert stored.home.ended(run_id)["state"] in ("ERROR", "FAILED")
     last = stored.home.events(run_id)[-1]

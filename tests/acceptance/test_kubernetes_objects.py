@@ -76,7 +76,7 @@ def home(tmp_path: Path, images: None) -> Iterator[ClusteredHome]:
 
 def begun(home: ClusteredHome, *tables: str) -> str:
     """Submit a program that is shown, and wait until it runs; its run."""
-    (home.folder / "shown.toml").write_text("".join(tables))
+    (home.folder / "shown.toml").write_text(real_parts.with_images("".join(tables)))
     run_id = home.submit("shown.toml")
     home.wait_for("begun", "logs", run_id)
     return run_id

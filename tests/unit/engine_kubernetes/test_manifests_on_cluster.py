@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests import real_parts
 from tests.cluster import control
 from tests.unit.engine_kubernetes import manifest_cases as cases
 
@@ -106,7 +107,7 @@ async def test_a_real_container_gets_the_very_texts_of_its_plan(cluster: Cluster
     script = 'printf "<%s>" "$@" ' + " ".join(f'"$V{number}"' for number in range(len(NASTY)))
     container = {
         "name": "benchmark",
-        "image": "anubis-test/busybox:latest",
+        "image": real_parts.busybox(),
         "imagePullPolicy": "IfNotPresent",
         "command": ["sh", "-c", texts.verbatim(script), "sh", *words],
         "env": [{"name": name, "value": value} for name, value in variables.items()],
