@@ -74,7 +74,7 @@ def python_mpi() -> str:
 
 
 def with_images(descriptor: str) -> str:
-    """A descriptor in which the images of tests, written with ``:latest``, have their real names."""
+    """A descriptor in which images of tests, written with ``:latest``, have their real names."""
     names = {"anubis-test/busybox:latest": busybox, "anubis-test/python-mpi:latest": python_mpi}
     for written, name in names.items():
         if written in descriptor:
