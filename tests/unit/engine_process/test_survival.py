@@ -286,7 +286,8 @@ async def test_when_all_are_killed_the_next_engine_finishes_the_run(
         os.kill(process, signal.SIGKILL)
     seen = await watch(engine, run_id)
     assert end(seen).cause is EndCause.LOST
-    assert "shim is gone" in end(seen).message
+    # Who was killed last may still have seen the one before go.
+    assert end(seen).message.startswith(("the shim is gone", "the shim was killed"))
     assert survivors_of(run_id) == []
 
 
