@@ -282,12 +282,12 @@ async def test_when_all_are_killed_the_next_engine_finishes_the_run(
     shim = await first_word(engine, run_id)
     zygote = parent(shim)
     await kill_service()
+    os.kill(zygote, signal.SIGSTOP)  # else it may have another keeper before it is killed itself
     for process in (keeper_of(zygote), zygote, shim):
         os.kill(process, signal.SIGKILL)
     seen = await watch(engine, run_id)
     assert end(seen).cause is EndCause.LOST
-    # Who was killed last may still have seen the one before go.
-    assert end(seen).message.startswith(("the shim is gone", "the shim was killed"))
+    assert "shim is gone" in end(seen).message
     assert survivors_of(run_id) == []
 
 
