@@ -17,7 +17,7 @@ from tests import kubernetes_api
 from tests.kubernetes_api import Api
 
 from anubis.adapters.engine.kubernetes import access
-from anubis.adapters.engine.kubernetes.access import Access, find_access
+from anubis.adapters.engine.kubernetes.access import Access
 from anubis.adapters.engine.kubernetes.cluster import Cluster
 from anubis.domain.errors import EngineUnavailable
 
@@ -68,31 +68,6 @@ async def answered(kubeconfig: str | None) -> Cluster:
     finally:
         await cluster.close()
     return cluster
-
-
-def test_the_way_is_looked_for_as_kubectl_does(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    account = tmp_path / "account"
-    monkeypatch.setattr(access, "ACCOUNT", account)
-    in_pod = {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}
-    assert find_access({}, tmp_path) is None
-    assert find_access(in_pod, tmp_path) is None
-
-    account.mkdir()
-    (account / "token").write_text("t")
-    assert find_access({}, tmp_path) is None
-    assert find_access(in_pod, tmp_path, namespace="n") == Access(namespace="n")
-
-    at_home = tmp_path / ".kube" / "config"
-    at_home.parent.mkdir()
-    at_home.write_text("")
-    found = find_access(in_pod, tmp_path, context="c")
-    assert found == Access(kubeconfig=str(at_home), context="c")
-
-    named = {"KUBECONFIG": f"/nowhere:{at_home}"}
-    assert find_access(named, tmp_path / "other") == Access(kubeconfig=named["KUBECONFIG"])
-    assert find_access({"KUBECONFIG": "/nowhere"}, tmp_path / "other") is None
 
 
 async def test_the_namespace_is_that_of_the_setting_or_of_the_context(

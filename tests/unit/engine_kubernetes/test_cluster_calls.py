@@ -283,23 +283,6 @@ async def test_whether_a_kind_is_known_is_asked_once(api: Api, cluster: Cluster)
     assert [one.path for one in api.asked] == ["/apis/kubeflow.org/v2beta1"]
 
 
-async def test_events_are_told_with_the_oldest_first(api: Api, cluster: Cluster) -> None:
-    def event(reason: str, **more: object) -> dict[str, object]:
-        return {"metadata": {}, "type": "Warning", "reason": reason, "message": "m", **more}
-
-    new = event("New", series={"lastObservedTime": "2026-01-02T00:00:00Z", "count": 9})
-    old = event("Old", lastTimestamp="2026-01-01T00:00:00Z", source={"component": "kubelet"})
-    answering(api, kubernetes_api.listing(1, new, old))
-
-    told = await cluster.events("u-1")
-
-    assert [(one.reason, one.count, one.source) for one in told] == [
-        ("Old", 1, "kubelet"),
-        ("New", 9, ""),
-    ]
-    assert api.asked[0].query["fieldSelector"] == "involvedObject.uid=u-1"
-
-
 async def test_many_calls_share_few_connections(api: Api, cluster: Cluster) -> None:
     connections: set[object] = set()
 

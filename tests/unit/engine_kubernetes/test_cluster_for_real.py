@@ -146,7 +146,8 @@ async def test_objects_are_applied_listed_and_deleted(cluster: Cluster) -> None:
     assert caught.value.status == 409
     assert await cluster.delete(kinds.CONFIG_MAP, "one")
     assert not await cluster.delete(kinds.CONFIG_MAP, "one")
-    await cluster.delete_all(kinds.CONFIG_MAP, SELECTOR)
+    for name in ("two", "three"):  # the cluster may have collected them already
+        await cluster.delete(kinds.CONFIG_MAP, name)
     assert not (await cluster.list(kinds.CONFIG_MAP, SELECTOR)).items
 
 
@@ -163,7 +164,6 @@ async def test_wrong_objects_are_refused_in_the_clusters_words(cluster: Cluster)
 
 async def test_who_we_are_and_may_be_is_told(cluster: Cluster) -> None:
     assert (await cluster.version()).version.startswith("v")
-    assert await cluster.whoami()
     assert await cluster.can_i("create", kinds.POD, "exec")
     assert await cluster.can_i("list", kinds.NODE)
     assert await cluster.has_api("batch/v1", "jobs")
@@ -237,7 +237,8 @@ async def test_commands_run_in_containers_until_their_stream_is_cut(
         size = sum([len(chunk) async for chunk in output])
     assert (size, output.exit_code, output.complaint) == (3_000_000, 3, "no")
     assert await cluster.log("p", "c", 3) == b"lo\n"
-    assert "Scheduled" in {one.reason for one in await cluster.events(uid)}
+    told = await cluster.list(kinds.EVENT, fields=f"involvedObject.uid={uid}")
+    assert "Scheduled" in {one["reason"] for one in told.items}
 
     async with through_proxy.exec("p", "c", ["sh", "-c", "echo one; sleep 600"]) as output:
         chunks = aiter(output)

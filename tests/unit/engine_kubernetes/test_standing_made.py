@@ -362,10 +362,3 @@ def test_a_child_that_was_killed_for_memory_does_not_fail_a_program_that_ends_we
     found = changed("oom", containerStatuses=[ended]).stand()
     assert isinstance(found, Exited)
     assert (found.cause, found.exit_code, found.out_of_memory) == (EndCause.EXITED, 0, False)
-
-
-def test_only_waits_that_last_are_worth_telling() -> None:
-    found = recordings.moment("image_notfound").stand()
-    assert isinstance(found, Waiting)
-    assert not standing.is_worth_telling(found, found.since + timedelta(seconds=1))
-    assert standing.is_worth_telling(found, found.since + timedelta(seconds=3))

@@ -12,7 +12,7 @@ import contextlib
 import dataclasses
 import pathlib
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -60,20 +60,6 @@ class Entrance:
     proxy: str | None
     authorization: Callable[[], Awaitable[str]]
     """The header that says who we are, renewed where it runs out; empty: the certificate does."""
-
-
-def find_access(
-    environ: Mapping[str, str], home: pathlib.Path, *, context: str = "", namespace: str = ""
-) -> Access | None:
-    """The way to a cluster that this machine has, in the order of kubectl: ``KUBECONFIG``,
-    ``~/.kube/config``, the account of our own pod. None if there is none.
-    """
-    named = environ.get("KUBECONFIG") or str(home / ".kube" / "config")
-    if any(pathlib.Path(path).expanduser().is_file() for path in named.split(":") if path):
-        return Access(kubeconfig=named, context=context, namespace=namespace)
-    if environ.get("KUBERNETES_SERVICE_HOST") and (ACCOUNT / "token").is_file():
-        return Access(namespace=namespace)
-    return None
 
 
 async def enter(access: Access) -> Entrance:

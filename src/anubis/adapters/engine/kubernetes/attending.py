@@ -437,6 +437,8 @@ class Attendant:
 
     def _copy(self) -> None:
         """See that the journal is being copied."""
+        if self._copying is not None and self._copying.done():
+            self._copying.result()  # a defect of ours ends the attendance, and is told
         if self.mirror.sealed is None and (self._copying is None or self._copying.done()):
             assert self._last_pod is not None, "it runs"
             self._copying = asyncio.create_task(
@@ -456,10 +458,9 @@ class Attendant:
                 try:
                     await mirroring.follow(self._around.cluster, pod, self.mirror, self._heard)
                     self._unreachable = ""
-                # Whatever it is: nobody else copies it, and the run has a deadline.
-                except Exception as error:  # noqa: BLE001
+                except (EngineUnavailable, OSError, ValueError) as error:
                     self._is_forbidden = isinstance(error, NotPermitted)
-                    self._unreachable = str(error) or type(error).__name__
+                    self._unreachable = str(error)
                 pause = AGAIN_SECONDS[0] if self.mirror.size > size else min(2 * pause, longest)
                 if self.mirror.sealed is None:
                     await asyncio.sleep(pause)

@@ -25,7 +25,7 @@ from anubis.adapters.engine.kubernetes.calling import (
     Query,
     json_lines,
 )
-from anubis.adapters.engine.kubernetes.kinds import Applied, Event, Found, Kind, Listing, Owner
+from anubis.adapters.engine.kubernetes.kinds import Applied, Found, Kind, Listing, Owner
 
 FIELD_MANAGER = "anubis"
 PAGE = 500  #: objects in one answer, as many as kubectl asks for
@@ -207,31 +207,6 @@ class Cluster:
         answer = self._unless_gone(await self._calling.call(asked))
         return Deleted.WAS_GONE if answer is None else _deleted(answer.content())
 
-    async def delete_all(
-        self,
-        kind: Kind,
-        selector: str,
-        *,
-        grace: int | None = None,
-        propagation: Propagation = "Background",
-    ) -> None:
-        """Delete all of a kind whose labels are so. Needs the right ``deletecollection``."""
-        assert selector, "this would be everything in the namespace"
-        asked = Asked(
-            verb="deletecollection",
-            kind=kind.kind,
-            method="DELETE",
-            path=await self._path(kind),
-            query=[("labelSelector", selector)],
-            body=_options(grace, propagation, ""),
-        )
-        self._unless_gone(await self._calling.call(asked))
-
-    async def events(self, uid: str) -> Sequence[Event]:
-        """What was said about an object, oldest first. The cluster keeps it for about an hour."""
-        listing = await self.list(kinds.EVENT, fields=f"involvedObject.uid={uid}")
-        return sorted((_event(one) for one in listing.items), key=lambda event: event.seen)
-
     def exec(
         self, pod: str, container: str, command: Sequence[str]
     ) -> contextlib.AbstractAsyncContextManager[executing.Output]:
@@ -269,13 +244,6 @@ class Cluster:
         names = [one["name"] for one in answer.content()["resources"]] if answer else []
         self._known[group_version, plural] = (time.monotonic(), plural in names)
         return plural in names
-
-    async def whoami(self) -> str:
-        """The name that the cluster knows us by."""
-        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-        path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-        answer = await self._want("create", "SelfSubjectReview", "POST", path, review)
-        return str(answer.content()["status"]["userInfo"].get("username"))
 
     async def can_i(self, verb: str, kind: Kind, part: str = "") -> bool:
         """Whether we have a right in our namespace; ``part``: ``exec`` or ``log`` of pods."""
@@ -399,22 +367,3 @@ def _deleted(answer: Found) -> Deleted:
     patience = metadata.get("deletionGracePeriodSeconds")
     is_held = is_leaving and (metadata.get("finalizers") or patience)
     return Deleted.LEAVES if is_held else Deleted.GONE
-
-
-def _event(found: Found) -> Event:
-    series = found.get("series") or {}
-    seen = (
-        series.get("lastObservedTime")
-        or found.get("lastTimestamp")
-        or found.get("eventTime")
-        or found["metadata"].get("creationTimestamp")
-    )
-    source = found.get("reportingComponent") or (found.get("source") or {}).get("component")
-    return Event(
-        is_warning=found.get("type") == "Warning",
-        reason=str(found.get("reason") or ""),
-        message=str(found.get("message") or ""),
-        count=int(series.get("count") or found.get("count") or 1),
-        seen=str(seen or ""),
-        source=str(source or ""),
-    )

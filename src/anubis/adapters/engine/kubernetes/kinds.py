@@ -112,15 +112,3 @@ class Owner:
             "name": self.name,
             "uid": self.uid,
         }
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class Event:
-    """Something that a part of the cluster said about an object."""
-
-    is_warning: bool
-    reason: str  #: one word: ``FailedScheduling``
-    message: str
-    count: int
-    seen: str  #: when it was said last, RFC 3339
-    source: str  #: who said it: ``default-scheduler``

@@ -37,8 +37,6 @@ LEAVING: Final = timedelta(minutes=2)
 """How long, beside its grace, a program may still be told to run after its pod was deleted. Nodes
 that live answer within seconds; of one that does not, nothing more will be heard."""
 
-TELL_AFTER: Final = timedelta(seconds=3)
-
 _NOT_EXECUTED: Final = ("StartError", "ContainerCannotRun")
 _OUTDATED: Final = (
     "NodeAffinity",
@@ -66,11 +64,6 @@ def stand(
     leaving = parting.parting(pod, workload, seen.workload)
     standing = _with_pod(pod, leaving, seen, now, limits)
     return standing if len(pods) == 1 else _of_several(standing, pod, len(pods))
-
-
-def is_worth_telling(standing: Waiting, now: datetime) -> bool:
-    """Whether somebody should hear of it: in a quick start, each wait takes less than a second."""
-    return now - standing.since >= TELL_AFTER
 
 
 def remembered(seen: Seen, pods: Sequence[PodView], workload: JobView | None) -> Seen:
