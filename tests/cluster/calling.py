@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import subprocess
+import time
+from collections.abc import Callable
 from typing import IO
 
 from tests.cluster.layout import ClusterTrouble, Layout
@@ -41,6 +43,15 @@ def works(*command: str, seconds: float = 20) -> bool:
     except ClusterTrouble:
         return False
     return True
+
+
+def until(condition: Callable[[], bool], *, otherwise: str, seconds: float) -> None:
+    """Wait for it. Raises ClusterTrouble with these words if it does not come."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise ClusterTrouble(otherwise)
+        time.sleep(0.2)
 
 
 def kubectl_program(place: Layout) -> str:

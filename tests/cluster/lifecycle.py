@@ -9,10 +9,9 @@ from __future__ import annotations
 import shutil
 import socket
 import time
-from collections.abc import Callable
 
 from tests.cluster import building, configs, images, keys, kind, locking, machine, parts, processes
-from tests.cluster.calling import kubectl
+from tests.cluster.calling import kubectl, until
 from tests.cluster.layout import NODE_ADDRESS, ClusterTrouble, Layout
 from tests.cluster.saying import say
 
@@ -89,15 +88,11 @@ def _start(place: Layout) -> None:
     for part in parts.PARTS[3:]:
         parts.wait(place, part)
     kubectl(place, "apply", "--server-side", "-f", "-", given=configs.dns_objects())
-    _wait(lambda: bool(kubectl(place, "get", "serviceaccount", "default", check=False)))
-
-
-def _wait(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + parts.PATIENCE_SECONDS
-    while not condition():
-        if time.monotonic() > deadline:
-            raise ClusterTrouble("no service account was made: the controllers do not work")
-        time.sleep(0.2)
+    until(
+        lambda: bool(kubectl(place, "get", "serviceaccount", "default", check=False)),
+        otherwise="no service account was made: the controllers do not work",
+        seconds=parts.PATIENCE_SECONDS,
+    )
 
 
 def _runs(place: Layout) -> bool:
