@@ -45,6 +45,7 @@ def test_a_plan_survives_being_written_down() -> None:
         ),
         labels={"team": "perf"},
         submitter="ann",
+        schedule="018e0000-0000-7000-8000-000000000000",
         metrics=(MetricDefinition(name="x", units="s", pattern="x=(.*)", unit="benchmark"),),
     )
     assert plans.from_json(plans.to_json(plan)) == plan
@@ -59,4 +60,5 @@ def test_a_plan_of_an_older_version_is_understood() -> None:
     )
     older = plans.to_json(plan).replace(',"concurrency":null', "")
     assert "concurrency" not in older
+    assert "schedule" not in older
     assert plans.from_json(older) == plan

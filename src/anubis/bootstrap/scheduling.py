@@ -175,8 +175,13 @@ async def submit_run(
         engine=schedule.engine,
         priority=schedule.priority,
     )
+    request = await _request(application, submission)
     request = dataclasses.replace(
-        await _request(application, submission), id=run_id, family=schedule.id, occasion=occasion
+        request,
+        id=run_id,
+        plan=dataclasses.replace(request.plan, schedule=schedule.id),
+        family=schedule.id,
+        occasion=occasion,
     )
     if not await _is_stored(application, run_id):
         await application.must_have_few(schedule.submitter)

@@ -201,6 +201,7 @@ class Plan:
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Of the descriptor, for engines whose things bear labels."""
     submitter: str = ""  #: likewise
+    schedule: str = ""  #: likewise: the id of the one that fired it; empty: none did
     protected: tuple[str, ...] = ()
     """Paths of this machine that no unit may change, known once the run has its place: datasets,
     which other runs read too."""

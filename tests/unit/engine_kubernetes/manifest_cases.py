@@ -31,6 +31,7 @@ from anubis.stages.planning.planning import Context, plan
 
 ROOT: Final = Path(__file__).parents[3]
 RUN: Final = RunId("018f0000-0000-7000-8000-0123456789ab")
+SCHEDULE: Final = "018e0000-0000-7000-8000-0123456789ab"
 KEYS: Final = {
     name: f"made for each run: {name}\n" for name in ("id", "id.pub", "host", "host.pub")
 }
@@ -96,6 +97,7 @@ def everything() -> Plan:
         ),
         labels={"task_name": "Träning 1", "app": "other", "created-by": "me"},
         submitter="ada@example.org",
+        schedule=SCHEDULE,
     )
 
 

@@ -55,6 +55,39 @@ def test_our_labels_are_never_replaced_by_those_of_users() -> None:
         assert "y" in labels["annotations"][naming.VERBATIM]
 
 
+@pytest.mark.parametrize("site", [cases.SITE, WITH_OPERATOR], ids=["jobs", "operator"])
+def test_all_of_a_run_that_a_schedule_fired_names_the_schedule(site: workloads.Site) -> None:
+    fired = dataclasses.replace(mpi(), schedule=cases.SCHEDULE)
+    made = [*cases.objects(fired, site).objects, *cases.objects(cases.everything()).objects]
+    assert {one["kind"] for one in made} > {"Secret", "Job"}
+    assert {labels[naming.PARENT] for one in made for labels in borne(one)} == {cases.SCHEDULE}
+
+
+@pytest.mark.parametrize("schedule", ["", cases.SCHEDULE], ids=["of nobody", "of a schedule"])
+@pytest.mark.parametrize("key", [naming.PARENT, f".{naming.PARENT}!"])
+def test_no_user_can_make_a_run_look_like_one_of_a_schedule(key: str, schedule: str) -> None:
+    plan = dataclasses.replace(cases.requested(), labels={key: "forged"}, schedule=schedule)
+    [one] = cases.objects(plan).objects
+    assert [labels.get(naming.PARENT, "") for labels in borne(one)] == [schedule, schedule]
+    metadata: Any = one["metadata"]
+    assert "forged" in metadata["annotations"][naming.VERBATIM]
+
+
+@pytest.mark.parametrize("key", [naming.ACTION, naming.CLIENT, naming.PARENT, naming.CREATOR])
+def test_what_users_say_in_a_label_of_ours_is_kept_in_an_annotation(key: str) -> None:
+    plan = dataclasses.replace(cases.requested(), labels={key: "theirs"})
+    assert naming.given_labels(plan) == {}
+    assert "theirs" in naming.given_annotations(plan)[naming.VERBATIM]
+
+
+def borne(one: Mapping[str, Any]) -> list[Any]:
+    """The labels of an object, and of the pods that it makes."""
+    spec = one.get("spec", {})
+    replicas = [each["template"] for each in spec.get("mpiReplicaSpecs", {}).values()]
+    templates = [spec["template"]] if "template" in spec else replicas
+    return [each["metadata"]["labels"] for each in (one, *templates)]
+
+
 def test_names_stay_below_what_labels_and_hosts_may_have() -> None:
     longest = NAMES.job("w" * naming.LONGEST_UNIT)
     assert len(longest) <= 50

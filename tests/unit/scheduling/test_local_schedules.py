@@ -202,6 +202,18 @@ async def test_each_firing_is_a_run_with_the_schedule_as_its_family(world: World
     assert event.message.endswith("by its schedule, due at 2024-05-17 13:00 UTC")
 
 
+async def test_the_plan_of_a_run_names_its_schedule_however_the_run_came_about(
+    world: World,
+) -> None:
+    """Engines know only the plan, also after a restart."""
+    schedule = await world.add()
+    world.clock.advance(HOUR)
+    await world.fire()
+    await world.schedules.run_now(schedule.id, by="ben")
+    told = [plans.from_json(await world.runs.plan(r.id)) for r in await world.fired(schedule.id)]
+    assert [plan.schedule for plan in told] == [schedule.id, schedule.id]
+
+
 async def test_a_firing_gets_the_environment_of_a_service_and_no_secrets(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,14 @@ LONGEST_UNIT: Final = 30
 """So that a name with the index of a pod and the random end of its name stays below 63 signs, which
 is all that a label or a host name may have."""
 
+ACTION: Final = "action-id"
+CLIENT: Final = "client-id"
+PARENT: Final = "parent-action-id"
+CREATOR: Final = "created-by"
+"""As the original had them: the run, who submitted it, the schedule that fired it, and who made the
+objects. Only runs that a schedule fired bear the third."""
+
+_OURS: Final = frozenset({ACTION, CLIENT, PARENT, CREATOR})
 _FOREIGN: Final = frozenset({"job-name", "controller-uid"})
 """Labels that controllers set themselves."""
 
@@ -88,8 +96,8 @@ class Names:
             COMPONENT: BENCHMARK,
             INSTALLATION: self.installation,
             RUN: self.run_id,
-            "action-id": self.run_id,
-            "created-by": "anubis",
+            ACTION: self.run_id,
+            CREATOR: "anubis",
         }
         return {**mine, UNIT: unit} if unit else mine
 
@@ -114,11 +122,13 @@ def unit_of(labels: Mapping[str, str]) -> tuple[RunId, str] | None:
 
 
 def given_labels(plan: Plan) -> dict[str, str]:
-    """What users say of a run, as labels. Ours come on top of them."""
+    """What users say of a run, as labels, and who they are. What only we or controllers may say is
+    not among it, whether or not we say it of this run.
+    """
     said = {label_key(key): label_value(value) for key, value in plan.labels.items()}
-    if plan.submitter:
-        said["client-id"] = label_value(plan.submitter)
-    return {key: value for key, value in said.items() if key and key not in _FOREIGN}
+    kept = {key: said[key] for key in said if key and key not in _OURS | _FOREIGN}
+    known = {CLIENT: plan.submitter, PARENT: plan.schedule}
+    return {**kept, **{key: label_value(value) for key, value in known.items() if value}}
 
 
 def given_annotations(plan: Plan) -> dict[str, str]:
