@@ -89,6 +89,18 @@ def test_only_what_is_new_is_sent(coded: Home) -> None:
     assert len(archives(coded) - before) == 2
 
 
+def test_an_archive_that_is_kept_can_be_submitted_as_it_is(coded: Home) -> None:
+    before = archives(coded)
+    coded.ask("submit", "coded.toml", "--script", CODE)
+    [name] = archives(coded) - before
+    (coded.folder / name).write_bytes((coded.path / "scripts" / name).read_bytes())
+    result = coded.call("run", "coded.toml", "--script", name)
+    assert result.returncode == 0, result.stderr.decode()
+    assert f"{name}: 3 files of code, known already".encode() in result.stderr
+    assert coded.ask("logs", "last", "--stream", "stdout") == "first\n"
+    assert archives(coded) - before == {name}
+
+
 def test_a_run_is_repeated_with_its_code_or_with_other_code(coded: Home) -> None:
     first = coded.ask("submit", "coded.toml", "--script", CODE).strip()
     coded.wait_for("SUCCEEDED", "status", first)

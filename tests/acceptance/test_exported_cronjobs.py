@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,21 +55,28 @@ def space(service: Service) -> Iterator[Space]:
         yield made
 
 
-def fire(space: Space, service: Service, image: str, command: str) -> None:
+def fire(space: Space, service: Service, image: str, command: str, *more: str) -> None:
     """Export a descriptor, apply it, and let the CronJob fire now: as the Job ``fired``."""
     file = service.folder / "descriptor.toml"
     file.write_text(DESCRIPTOR.format(command=command), "utf-8")
     address = f"http://{layout.NODE_ADDRESS}:{service.port}"
     words = [ANUBIS, "export", "--cronjob", str(file), "--service", address, "--image", image]
     made = subprocess.run(
-        [*words, "--token-secret", "night"],
+        [*words, "--token-secret", "night", *more],
         env=service.environment,
         capture_output=True,
         text=True,
         check=True,
     )
-    space.ask("apply", "--server-side", "--filename", "-", stdin=made.stdout)
-    space.ask("create", "job", "fired", f"--from=cronjob/anubis-{file.parent.name}")
+    apply = ("apply", "--server-side", "--filename", "-")
+    space.ask(*apply, "--dry-run=server", stdin=made.stdout)
+    space.ask(*apply, stdin=made.stdout)
+    fire_again(space, service, "fired")
+
+
+def fire_again(space: Space, service: Service, name: str) -> None:
+    """Let the CronJob fire now, under a name."""
+    space.ask("create", "job", name, f"--from=cronjob/anubis-{service.folder.name}")
 
 
 def runs(service: Service) -> list[dict[str, Any]]:
@@ -78,9 +86,9 @@ def runs(service: Service) -> list[dict[str, Any]]:
     return list(json.loads(told.stdout)["runs"])
 
 
-def condition(space: Space) -> str:
+def condition(space: Space, name: str = "fired") -> str:
     """How the Job ended; empty while it goes on."""
-    found = space.get("job", "fired")["status"].get("conditions", [])
+    found = space.get("job", name)["status"].get("conditions", [])
     return "".join(one["type"] for one in found if one["type"] in {"Complete", "Failed"})
 
 
@@ -95,6 +103,42 @@ def test_the_service_runs_what_fires_and_the_pod_ends_as_the_run_does(
     assert kubectl.until(lambda: condition(space), "the pod did not end") == ended
     run = runs(service)[0]
     assert (run["state"], run["submitter"]) == (state, "night")
+
+
+def said_at_the_end(space: Space, name: str) -> str:
+    """What the pod of a Job told when it had ended well."""
+    ended = kubectl.until(lambda: condition(space, name), "the pod did not end")
+    told = space.ask("logs", f"job/{name}")
+    assert ended == "Complete", told
+    return told
+
+
+def answer(service: Service, *words: str) -> str:
+    told = subprocess.run(
+        [ANUBIS, *words], env=service.environment, capture_output=True, text=True, check=True
+    )
+    return told.stdout
+
+
+def test_code_goes_along_and_is_sent_once(
+    space: Space, service: Service, image: str, tmp_path: Path
+) -> None:
+    """As much of it as a ConfigMap holds, or nearly so."""
+    code = tmp_path / "src"
+    code.mkdir()
+    (code / "main.sh").write_text('exec "$(dirname "$0")/tool" "$(wc -c < "$(dirname "$0")/x")"\n')
+    (code / "tool").write_text('#!/bin/sh\necho "the tool saw $1"\n')
+    (code / "tool").chmod(0o755)
+    (code / "x").write_bytes(os.urandom(1_000_000))
+    command = "sh $(BAI_SCRIPTS_PATH)/src/main.sh"
+    fire(space, service, image, command, "--script", str(code))
+    assert "bytes sent" in said_at_the_end(space, "fired")
+    fire_again(space, service, "again")
+    assert "known already" in said_at_the_end(space, "again")
+    assert "the tool saw 1000000" in answer(service, "logs", "last")
+    document = json.loads(answer(service, "show-descriptor", "last", "--json"))
+    kept = space.get("configmap", f"anubis-{service.folder.name}")
+    assert [document["script"]] == list(kept["binaryData"])
 
 
 def test_a_pod_that_is_replaced_cancels_its_run(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,11 @@ import pytest
 import yaml
 
 from anubis.adapters.engine.kubernetes.manifests import cron_job
+from anubis.adapters.script_store import packing
+from anubis.domain.document import Document
 from anubis.domain.errors import UserError
 from anubis.ports.run_reader import RunQuery
+from anubis.testing import builders
 
 from .conftest import World
 
@@ -140,6 +145,73 @@ def test_a_schedule_becomes_a_cronjob_of_its_service(
     told = {one["name"]: one for one in container["env"]}
     assert told["ANUBIS_ENDPOINT"]["value"] == "https://bench.example:8443"
     assert told["ANUBIS_TOKEN"]["valueFrom"]["secretKeyRef"]["name"] == "bench-token"
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    folder = tmp_path / "src"
+    folder.mkdir()
+    (folder / "train.py").write_text("print(1)", "utf-8")
+    return folder
+
+
+def test_code_goes_along_with_a_cronjob_as_a_service_would_be_sent_it(
+    world: World, nightly: str, code: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("export", "--cronjob", nightly, "--service", "h:80", "--script", str(code))
+    assert world.call(*words) == 0
+    kept, made = objects(capsys)
+    [(name, text)] = kept["binaryData"].items()
+    archive = base64.b64decode(text)
+    assert name == f"{hashlib.sha256(archive).hexdigest()}.tar"
+    with contextlib.closing(packing.pack(str(code))) as packed:
+        assert (packed.name, packed.size) == (name, len(archive))
+    [container] = made["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    assert container["command"][-2:] == ["--script", f"/benchmarks/Nightly_train/{name}"]
+    assert not world.do(lambda: world.scripts.has(name)), "nothing is sent"
+
+
+def test_as_much_code_as_a_config_map_holds_goes_along(
+    world: World, nightly: str, code: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is packed comes in records of 10,240 bytes."""
+    room = cron_job.MOST - len(NIGHTLY)
+    heads, unused = 3 * 512, 2 * 512
+    (code / "train.py").unlink()
+    (code / "large").write_bytes(b"\xff" * (room // 10240 * 10240 - heads - unused))
+    words = ("export", "--cronjob", nightly, "--service", "h:80", "--script", str(code))
+    assert world.call(*words) == 0
+    [text] = objects(capsys)[0]["binaryData"].values()
+    assert room - 10240 < len(base64.b64decode(text)) <= room
+
+
+def test_code_that_a_config_map_does_not_hold_is_told_with_its_size_and_what_to_do(
+    world: World, nightly: str, code: Path
+) -> None:
+    (code / "large").write_bytes(b"x" * cron_job.MOST)
+    with pytest.raises(UserError) as raised:
+        world.call("export", "--cronjob", nightly, "--service", "h:80", "--script", str(code))
+    said = str(raised.value)
+    assert said.startswith(f"{code}: found 1,054,720 bytes of code once packed, expected at most ")
+    assert f"{cron_job.MOST - len(NIGHTLY):,}" in said
+    assert "anubis submit FILE --script PATH" in said
+
+
+def test_code_beside_a_descriptor_that_names_its_own_is_refused_with_its_line(
+    world: World, tmp_path: Path, code: Path
+) -> None:
+    file = written(tmp_path, f'{NIGHTLY}ml.script.script = "{"0" * 40}.tar"\n')
+    with pytest.raises(UserError, match="expected one of them") as raised:
+        world.call("export", "--cronjob", file, "--service", "h:80", "--script", str(code))
+    assert str(raised.value).startswith(f"{file}:5:")
+
+
+def test_code_of_a_run_is_not_left_behind(world: World) -> None:
+    name = f"{'0' * 64}.tar"
+    document = Document(name="x", directory="", content=NIGHTLY.encode(), script=name)
+    run = world.add(builders.a_run(document=document), document)
+    with pytest.raises(UserError, match=f"with code .the archive {name}.*--script"):
+        world.call("export", "--cronjob", run, "--service", "h:80")
 
 
 def test_the_registered_service_is_used_and_its_token_stays_here(

@@ -16,7 +16,7 @@ from anubis.domain.schedule import CatchUp, Overlap
 GOLDEN = Path(__file__).parent / "golden"
 OBJECTS = {
     f"{path.stem}: {one['kind']} {one['metadata']['name']}": one
-    for path in sorted(GOLDEN.glob("*.yaml"))
+    for path in sorted(GOLDEN.rglob("*.yaml"))
     for one in yaml.safe_load_all(path.read_text("utf-8"))
     if "obstacles" not in one
 }

@@ -22,7 +22,7 @@ from anubis.adapters.engine.kubernetes.manifests import texts
 from anubis.adapters.engine.kubernetes.manifests.shapes import Manifest
 
 GOLDEN = Path(__file__).parent / "golden"
-FILES = sorted(path.stem for path in GOLDEN.glob("*.yaml"))
+FILES = sorted(str(path.relative_to(GOLDEN).with_suffix("")) for path in GOLDEN.rglob("*.yaml"))
 OF_OPERATOR = "sample-mpi-operator"
 NOWHERE: Manifest = {"spec": {"nodeSelector": {"anubis.dev/there-is": "no-such-node"}}}
 """Pods that are made, and never run."""

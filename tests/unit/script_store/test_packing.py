@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import socket
 import string
+import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -160,6 +162,58 @@ async def test_a_link_to_a_folder_is_packed_under_the_name_of_the_link(tmp_path:
     (tmp_path / "src").symlink_to("version-7")
     found = await unpacked(tmp_path / "src", tmp_path / "out")
     assert (found / "src" / "train.py").read_text() == "1"
+
+
+def packed(source: Path, into: Path) -> Path:
+    """An archive of ``source`` as a file, under the name that it must have."""
+    with contextlib.closing(packing.pack(str(source))) as archive:
+        archive.content.seek(0)
+        made = into / archive.name
+        made.write_bytes(archive.content.read())
+    return made
+
+
+async def test_an_archive_that_is_called_by_its_fingerprint_is_handed_on_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = make(tmp_path, {"a": (b"1", True), "b/c": (b"2", False)}.items(), umask=0, moment=1e9)
+    archive = packed(source, tmp_path)
+    (tmp_path / "link").mkdir()
+    link = tmp_path / "link" / archive.name
+    link.symlink_to(archive)  # as volumes of pods have them
+    no_room = "no temporary file may be needed: pods have no room for one"
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: pytest.fail(no_room))
+    store = MemoryScriptStore(ManualClock())
+    brought = await packing.bring(str(link), store)
+    assert (brought.name, brought.files) == (archive.name, 2)
+    assert await store.read(archive.name, most=brought.size) == archive.read_bytes()
+    assert archive.exists()
+
+
+def test_an_archive_under_the_name_of_another_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    archive = packed(tmp_path / "src", tmp_path)
+    archive.write_bytes(archive.read_bytes()[:-512])
+    with pytest.raises(UserError, match=r"found content that must be called [0-9a-f]{64}\.tar"):
+        packing.pack(str(archive))
+
+
+def test_an_archive_that_leads_out_of_its_folder_is_refused_whatever_its_name(
+    tmp_path: Path,
+) -> None:
+    made = tmp_path / "x.tar"
+    with tarfile.open(made, "w") as archive:
+        archive.addfile(tarfile.TarInfo("../evil"))
+    named = made.rename(tmp_path / f"{hashlib.sha256(made.read_bytes()).hexdigest()}.tar")
+    with pytest.raises(UserError, match=r"leads out of the archive's folder"):
+        packing.pack(str(named))
+
+
+@pytest.mark.parametrize("name", ["code.tar", f"{'0' * 40}.tar"])
+async def test_any_other_archive_is_code_like_any_file(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"whatever it is")
+    found = await unpacked(tmp_path / name, tmp_path / "out")
+    assert (found / name).read_bytes() == b"whatever it is"
 
 
 def test_what_tools_keep_beside_the_code_is_left_out(tmp_path: Path) -> None:

@@ -34,6 +34,11 @@ def is_legal(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
+def is_safe(name: str) -> bool:
+    """Whether this is a name that can belong to one archive only."""
+    return is_legal(name) and len(name) != _SHA1_NAME
+
+
 def demand_legal(name: str) -> None:
     """Raise UserError unless ``name`` can be the name of an archive."""
     if not is_legal(name):
@@ -70,8 +75,13 @@ def of(found: Fingerprint) -> str:
 
 def demand_content(name: str, found: Fingerprint) -> None:
     """Raise UserError unless ``name`` is the one that content with this fingerprint must have."""
-    if name != of(found):
+    demand_name(name, of(found))
+
+
+def demand_name(name: str, right: str) -> None:
+    """Raise UserError unless ``name`` is the ``right`` one for its content."""
+    if name != right:
         raise UserError(
-            f"script archive {name}: found content that must be called {of(found)}; "
+            f"script archive {name}: found content that must be called {right}; "
             "it was changed or cut off on its way, send it again"
         )

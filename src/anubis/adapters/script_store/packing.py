@@ -5,6 +5,9 @@ other than whether a file is executable, the order in which a folder lists its f
 version control and tools keep beside the code (``LEFT_OUT``).
 
 What the store would refuse is refused here, before anything is sent.
+
+An archive that was packed before, and is called by its fingerprint, is taken as it is: packed once
+more it would be something else. That needs no room on the disk, which not every pod has.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ _EXECUTABLE, _PLAIN, _LINK = 0o755, 0o644, 0o777
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Archive:
-    """An archive in a file that goes when it is closed, by whoever had it made."""
+    """An archive in an open file, which whoever had it made closes."""
 
     name: str  #: as stores know it
     size: int  #: bytes
@@ -59,7 +62,7 @@ class Archive:
             yield part
 
     def close(self) -> None:
-        """Remove it."""
+        """Remove it, if it was packed here."""
         self.content.close()
 
 
@@ -92,17 +95,38 @@ def pack(path: str) -> Archive:
     """
     if not path:  # a shell's unset variable; the folder that somebody happens to be in is not meant
         raise UserError("code: found '', expected the path of a file or folder")
+    is_packed = naming.is_safe(Path(path).name) and Path(path).is_file()
     with contextlib.ExitStack() as stack:
-        file = stack.enter_context(tempfile.TemporaryFile(prefix="anubis-script-"))
-        work = _Packing(path, file)
-        work.pack()
-        size = file.tell()
-        inspecting.demand_size(_shown(path), size)
-        file.seek(0)
-        inspecting.members(file, _shown(path))
-        archive = Archive(name=_name(file), size=size, files=work.files, content=file)
+        file = stack.enter_context(_opened(path) if is_packed else _packed(path))
+        archive = _checked(file, _shown(path))
+        if is_packed:
+            naming.demand_name(Path(path).name, archive.name)
         stack.pop_all()  # from now on it is the caller's
         return archive
+
+
+def _packed(path: str) -> IO[bytes]:
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(tempfile.TemporaryFile(prefix="anubis-script-"))
+        _Packing(path, file).pack()
+        stack.pop_all()
+        return file
+
+
+def _opened(path: str) -> IO[bytes]:
+    try:
+        return _readable(Path(path))
+    except OSError as error:
+        raise UserError(f"{_shown(path)}: it cannot be read: {error.strerror}") from error
+
+
+def _checked(file: IO[bytes], shown: str) -> Archive:
+    size = file.seek(0, os.SEEK_END)
+    inspecting.demand_size(shown, size)
+    file.seek(0)
+    members = inspecting.members(file, shown)
+    files = sum(member.isreg() for member in members)
+    return Archive(name=_name(file), size=size, files=files, content=file)
 
 
 def _name(file: IO[bytes]) -> str:
@@ -111,6 +135,11 @@ def _name(file: IO[bytes]) -> str:
     while part := file.read(_PART):
         found.update(part)
     return naming.of(found)
+
+
+def _readable(place: Path) -> IO[bytes]:
+    # Without blocking: what was a file a moment ago may be a pipe by now.
+    return os.fdopen(os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
 
 
 class _Packing:
@@ -123,7 +152,6 @@ class _Packing:
         self._file = file
         self._members = 0
         self._bytes = 0
-        self.files = 0
 
     def pack(self) -> None:
         """Write the whole archive."""
@@ -159,8 +187,7 @@ class _Packing:
                 raise UserError(f"{found}, expected files, folders and links; move it elsewhere")
 
     def _add_file(self, archive: tarfile.TarFile, place: Path, name: str) -> None:
-        # Without blocking: what was a file a moment ago may be a pipe by now.
-        with os.fdopen(os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        with _readable(place) as file:
             found = os.fstat(file.fileno())
             rights = _EXECUTABLE if found.st_mode & stat.S_IXUSR else _PLAIN
             member = _member(name, tarfile.REGTYPE, rights)
@@ -173,7 +200,6 @@ class _Packing:
                     raise
                 shown = self._written(name)  # tarfile's own word for a file that ended too early
                 raise UserError(f"{shown}: it changed while it was packed; try again") from error
-            self.files += 1
 
     def _count(self, name: str) -> None:
         self._members += 1

@@ -49,6 +49,7 @@ def manifest_command(
 
 @click.command("export")
 @options.descriptor_argument
+@options.script
 @click.option("--cronjob", is_flag=True, required=True, help="As a CronJob of Kubernetes.")
 @click.option("--service", metavar="URL", default="", help="The service, as pods reach it.")
 @click.option(
@@ -64,6 +65,7 @@ def manifest_command(
 def export_command(
     opener: session.Opener | None,
     file: str,
+    script: str | None,
     cronjob: bool,  # noqa: ARG001 - there is only one form yet
     service: str,
     token_secret: str,
@@ -74,14 +76,18 @@ def export_command(
     """Print a CronJob that has a service run a descriptor.
 
     FILE is a descriptor with a schedule, or '-' for standard input. Printed are a ConfigMap that
-    holds it, and a CronJob whose pod hands it in, waits for the run, and ends as the run did:
-    'anubis export --cronjob FILE | kubectl apply -f -'. Without --service, the registered service
-    is used.
+    holds it and its code, and a CronJob whose pod hands them in, waits for the run, and ends as the
+    run did: 'anubis export --cronjob FILE | kubectl apply --server-side -f -'. Without --service,
+    the registered service is used.
     """
     from anubis.bootstrap import exporting
 
     wanted = exporting.Wanted(
-        service=service, token_secret=token_secret, image=image, namespace=namespace
+        service=service,
+        token_secret=token_secret,
+        image=image,
+        namespace=namespace,
+        script=script,
     )
 
     async def work(application: Application) -> None:
@@ -89,7 +95,7 @@ def export_command(
         parsed = application.validate(found.document)
         for warning in parsed.warnings:
             terminal.say(text.printable(str(warning)))
-        made = exporting.exported(found.document, parsed.descriptor, wanted)
+        made = await exporting.exported(found.document, parsed.descriptor, wanted)
         _print(made, as_json=as_json)
 
     session.call(opener, work)

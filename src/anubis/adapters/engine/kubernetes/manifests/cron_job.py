@@ -3,10 +3,14 @@
 Our own scheduler needs none. It is for those who want all that recurs to be in their cluster. Its
 pod is a client: it hands the descriptor in, waits for the end of the run, and ends as the run did;
 so what the cluster counts as running is what runs.
+
+Code goes along as the archive that a service would be sent anyway. The pod hands it on unopened:
+who unpacks it is where the run is.
 """
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import re
 from collections.abc import Iterator
@@ -20,6 +24,9 @@ from anubis.domain.schedule import CRON_FORMS, CatchUp, Overlap
 
 LONGEST: Final = 52
 """The cluster adds eleven signs to the name of a CronJob for each of its Jobs."""
+
+MOST: Final = 1024**2
+"""Bytes that a ConfigMap holds."""
 
 TOKEN_KEY: Final = "token"  # noqa: S105 (the key under which a Secret has it)
 FILE: Final = "descriptor.toml"
@@ -40,11 +47,20 @@ _CANCELING: Final = timedelta(seconds=60)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Code:
+    """What goes along with a descriptor."""
+
+    name: str  #: of the archive, by which it is known for what it is
+    content: bytes
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Export:
     """What shall run again and again, and who runs it."""
 
     benchmark: str  #: its name
     content: str  #: the descriptor
+    code: Code | None = None
     cron: str
     time_zone: str
     overlap: Overlap
@@ -57,8 +73,13 @@ class Export:
 
 
 def objects(export: Export) -> tuple[Manifest, Manifest]:
-    """A ConfigMap with the descriptor, and the CronJob."""
+    """A ConfigMap with the descriptor and its code, and the CronJob."""
     return _config_map(export), _cron_job(export)
+
+
+def room(content: bytes) -> int:
+    """For how many bytes of code there is room beside a descriptor."""
+    return max(0, MOST - len(content))
 
 
 def obstacles(export: Export) -> Iterator[str]:
@@ -121,11 +142,16 @@ def _labels(export: Export) -> dict[str, str]:
 
 
 def _config_map(export: Export) -> Manifest:
+    code: Manifest = {}
+    if export.code:
+        archive = base64.b64encode(export.code.content).decode()
+        code = {"binaryData": {export.code.name: archive}}
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": _metadata(export),
         "data": {FILE: export.content},
+        **code,
     }
 
 
@@ -177,11 +203,12 @@ def _pod(export: Export) -> Manifest:
 
 def _container(export: Export) -> Manifest:
     folder = f"{FOLDER}/{naming.label_value(export.benchmark) or 'benchmark'}"
+    code = ["--script", f"{folder}/{export.code.name}"] if export.code else []
     return {
         "name": "submit",
         "image": export.image,
         "imagePullPolicy": "IfNotPresent",
-        "command": ["anubis", "run", f"{folder}/{FILE}"],
+        "command": ["anubis", "run", f"{folder}/{FILE}", *code],
         "env": list(_environment(export)),
         "volumeMounts": [
             {"name": "descriptor", "mountPath": folder, "readOnly": True},
