@@ -130,6 +130,9 @@ class Placement:
     instance_type: str = ""  #: empty: any
     zone: str = ""  #: empty: any
     exclusive: bool = False  #: no other benchmark on the same machine
+    joins_own: bool = False
+    """Only with ``exclusive``: it may be beside programs of its own run. What does little needs no
+    machine for itself."""
     node_selector: Mapping[str, str] = dataclasses.field(default_factory=dict)
     tolerations: tuple[Toleration, ...] = ()
     annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)

@@ -18,7 +18,7 @@ from anubis.adapters.engine.kubernetes import naming
 from anubis.adapters.engine.kubernetes.manifests import carrying, merging, obstacles, workloads
 from anubis.adapters.engine.kubernetes.manifests.site import Brought, Carried, Setting
 from anubis.domain import blanks
-from anubis.domain.plan import Fetch, Mount, Plan, Resources
+from anubis.domain.plan import Fetch, Mount, Placement, Plan, Resources
 from anubis.domain.run import RunId
 
 NAMES = naming.Names(installation="a1b2c3d4", namespace="here", run_id=cases.RUN)
@@ -263,6 +263,43 @@ def test_programs_that_talk_to_each_other_are_in_one_zone_if_it_has_room() -> No
             assert term["topologyKey"] == "topology.kubernetes.io/zone"
             wanted = term["labelSelector"]["matchLabels"]
             assert wanted.items() <= template["metadata"]["labels"].items()
+
+
+@pytest.mark.parametrize("site", [cases.SITE, WITH_OPERATOR], ids=["jobs", "operator"])
+def test_workers_have_a_node_each_and_their_launcher_is_beside_one(site: workloads.Site) -> None:
+    """Else two instances would need three nodes."""
+    plan = mpi()
+    units = tuple(
+        dataclasses.replace(
+            unit, placement=Placement(exclusive=True, joins_own=unit.name == "launcher")
+        )
+        for unit in plan.units
+    )
+    made = templates(cases.objects(dataclasses.replace(plan, units=units), site))
+    pods = {one["metadata"]["labels"][naming.UNIT]: one for one in made}
+    stranger = {**pods["worker"]["metadata"]["labels"], naming.RUN: "another"}
+    worker, launcher = (pods[name]["metadata"]["labels"] for name in ("worker", "launcher"))
+    for pod in pods.values():
+        assert is_kept_apart(pod, stranger)
+    assert is_kept_apart(pods["worker"], worker)
+    assert not is_kept_apart(pods["worker"], launcher)
+    assert not is_kept_apart(pods["launcher"], worker)
+
+
+def is_kept_apart(pod: Any, labels: Mapping[str, str]) -> bool:
+    """Whether a pod is never on a node with one of these labels."""
+    terms = pod["spec"]["affinity"]["podAntiAffinity"][
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ]
+    return any(meets(term["labelSelector"], labels) for term in terms)
+
+
+def meets(selector: Any, labels: Mapping[str, str]) -> bool:
+    named = all(labels.get(key) == value for key, value in selector["matchLabels"].items())
+    return named and all(
+        (labels.get(one["key"]) in one["values"]) == (one["operator"] == "In")
+        for one in selector.get("matchExpressions", ())
+    )
 
 
 def test_a_program_alone_has_no_wish_for_company() -> None:

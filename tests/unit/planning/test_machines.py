@@ -151,7 +151,10 @@ def test_all_that_a_cluster_is_asked_for_reaches_every_unit() -> None:
         made = planned(
             dataclasses.replace(base or described(strategy, exclusive=True), kubernetes=wishes)
         )
-        assert {unit.name: unit.placement for unit in made.units} == dict.fromkeys(
+        placements = (dataclasses.replace(unit.placement, joins_own=False) for unit in made.units)
+        assert dict(
+            zip((unit.name for unit in made.units), placements, strict=True)
+        ) == dict.fromkeys(
             (unit.name for unit in made.units),
             Placement(
                 exclusive=True,
@@ -164,6 +167,17 @@ def test_all_that_a_cluster_is_asked_for_reaches_every_unit() -> None:
                 runtime_class="nvidia",
             ),
         )
+
+
+@pytest.mark.parametrize("exclusive", [True, False])
+def test_what_does_little_joins_its_own_run_where_each_has_a_machine(exclusive: bool) -> None:
+    each = model.Distributed(num_instances=2, processes_per_instance=1)
+    for strategy in (SINGLE, HOROVOD, PARAMETERS):
+        made = planned(described(strategy, exclusive=exclusive, distributed=each))
+        alone = {unit.name for unit in made.units if not unit.placement.joins_own}
+        workers = {unit.name for unit in made.units if unit.name.startswith("worker-")}
+        everyone = {unit.name for unit in made.units}
+        assert alone == (workers or everyone if exclusive else everyone)
 
 
 def test_one_process_for_each_gpu_of_the_type() -> None:

@@ -87,6 +87,11 @@ def placement(descriptor: Descriptor, machine: Machine) -> Placement:
     )
 
 
+def beside_own(placement: Placement) -> Placement:
+    """The same for a program that does little: it takes no machine from those that do much."""
+    return dataclasses.replace(placement, joins_own=placement.exclusive)
+
+
 def obstacles(descriptor: Descriptor) -> Iterator[str]:
     """What no machine has, or cannot be called so, each with its field."""
     yield from _obstacles(descriptor.hardware, _BENCHMARK)

@@ -17,7 +17,7 @@ from typing import Final
 from anubis.domain import blanks
 from anubis.domain.errors import UserError
 from anubis.domain.plan import Probe, ProbeKind, Resources, Unit
-from anubis.stages.planning import commands, paths, programs, sizing
+from anubis.stages.planning import commands, machines, paths, programs, sizing
 from anubis.stages.planning.expanding import expanded
 from anubis.stages.planning.layout import Draft, Layout, Task, definitions
 from anubis.stages.planning.place import FILES_FOLDER
@@ -146,6 +146,7 @@ def _launcher(task: Task) -> Program:
         arguments=arguments,
         told=_told(task),
         resources=_resources(task, program.resources),
+        placement=machines.beside_own(program.placement),
     )
 
 

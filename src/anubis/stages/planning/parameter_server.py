@@ -13,7 +13,7 @@ from typing import Final
 from anubis.domain import blanks
 from anubis.domain.descriptor import GPUS
 from anubis.domain.plan import Resources, Unit
-from anubis.stages.planning import programs, sizing
+from anubis.stages.planning import machines, programs, sizing
 from anubis.stages.planning.layout import Draft, Layout, Task, definitions
 from anubis.stages.planning.programs import Program
 
@@ -67,7 +67,10 @@ def _program(task: Task, name: str, role: str) -> Program:
     program = programs.benchmark(task.descriptor, task.place, name, task.data)
     told = _told(task, name, role)
     resources = _resources(task, program.resources, role)
-    return dataclasses.replace(program, told=told, resources=resources)
+    program = dataclasses.replace(program, told=told, resources=resources)
+    if role == WORKER:
+        return program
+    return dataclasses.replace(program, placement=machines.beside_own(program.placement))
 
 
 def _resources(task: Task, machine: Resources, role: str) -> Resources:

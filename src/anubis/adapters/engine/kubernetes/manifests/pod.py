@@ -83,7 +83,7 @@ def _placed(setting: Setting, unit: Unit) -> Manifest:
         "nodeSelector": selector,
         "tolerations": tolerations,
         "affinity": {
-            **(_alone() if placement.exclusive else {}),
+            **(_alone(setting, placement) if placement.exclusive else {}),
             **(_together(setting) if len(setting.plan.units) > 1 else {}),
         },
     }
@@ -95,14 +95,31 @@ def _toleration(one: Toleration) -> Manifest:
     return {"operator": str(one.operator), **{name: text for name, text in fields.items() if text}}
 
 
-def _alone() -> Manifest:
-    """No other benchmark on the same machine, of whatever installation."""
-    term = {
-        "labelSelector": {"matchLabels": {naming.COMPONENT: naming.BENCHMARK}},
+def _alone(setting: Setting, placement: Placement) -> Manifest:
+    """No other benchmark on the same machine, of whatever installation; nor another program of the
+    same run, unless one of both does little.
+    """
+    modest = [unit.name for unit in setting.plan.units if unit.placement.joins_own]
+    terms = [_apart()]
+    if modest:
+        run = [setting.names.run_id]
+        terms = [_apart({"key": naming.RUN, "operator": "NotIn", "values": run})]
+        if not placement.joins_own:
+            own: Manifest = {"key": naming.RUN, "operator": "In", "values": run}
+            terms.append(_apart(own, {"key": naming.UNIT, "operator": "NotIn", "values": modest}))
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def _apart(*which: Manifest) -> Manifest:
+    """Never on one machine with programs of benchmarks that meet all these."""
+    selector: Manifest = {"matchLabels": {naming.COMPONENT: naming.BENCHMARK}}
+    if which:
+        selector["matchExpressions"] = list(which)
+    return {
+        "labelSelector": selector,
         "namespaceSelector": {},
         "topologyKey": "kubernetes.io/hostname",
     }
-    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
 def _together(setting: Setting) -> Manifest:
