@@ -11,10 +11,17 @@ import pytest
 from tests import real_parts
 
 from . import clustered
-from .clustered import ClusteredHome
+from .clustered import ClusteredHome, small_images
 from .test_schedule_life import YEARLY, put_off, wait
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.cluster, pytest.mark.timeout(600)]
+__all__ = ["small_images"]
+
+pytestmark = [
+    pytest.mark.acceptance,
+    pytest.mark.cluster,
+    pytest.mark.timeout(600),
+    pytest.mark.usefixtures("small_images"),
+]
 
 DESCRIPTOR = """\
 spec_version = "0.1.0"
@@ -26,7 +33,7 @@ labels = {{task_name = "fired", parent-action-id = "forged"}}
 
 
 @pytest.fixture
-def home(tmp_path: Path, small_images: None) -> Iterator[ClusteredHome]:
+def home(tmp_path: Path) -> Iterator[ClusteredHome]:
     with clustered.home(tmp_path) as made:
         yield made
 

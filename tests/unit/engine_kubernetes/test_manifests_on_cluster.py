@@ -80,8 +80,9 @@ async def test_pods_of_an_mpi_job_tell_which_unit_they_are(cluster: Cluster) -> 
 
 
 async def units_made(cluster: Cluster, *, has_mpi_operator: bool) -> set[str]:
-    """The units whose pods the cluster makes when a worker is asked for."""
+    """The units whose pods the cluster makes when a worker is asked for, as one of a schedule."""
     plan = cases.descriptor_plan(cases.DESCRIPTORS["sample-mpi"])
+    plan = dataclasses.replace(plan, schedule=cases.SCHEDULE)
     site = dataclasses.replace(
         cases.SITE,
         namespace=cluster.namespace,
@@ -91,8 +92,9 @@ async def units_made(cluster: Cluster, *, has_mpi_operator: bool) -> set[str]:
     made = cases.objects(plan, site)
     for one in made.for_unit("worker-0"):
         await cluster.apply(one)
+    fired = f"{made.names.selector},{naming.PARENT}={cases.SCHEDULE}"
     async with asyncio.timeout(60):
-        while len(pods := (await cluster.list(kinds.POD, made.names.selector)).items) < 2:
+        while len(pods := (await cluster.list(kinds.POD, fired)).items) < 2:
             await asyncio.sleep(0.1)
     for unit in ("worker-0", "worker-1"):
         assert len((await cluster.list(kinds.POD, made.pod_of(unit))).items) == 1
