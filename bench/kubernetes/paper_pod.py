@@ -83,7 +83,10 @@ class PaperPod:
     def record(self, step: Step) -> None:
         """What the recorder writes when a pod is so far."""
         if step is Step.RUNNING:
-            self.journal.append(recording.packed_json(Kind.READING, READING))
+            self.journal.append(
+                recording.packed_json(Kind.BEGAN, {}),
+                recording.packed_json(Kind.READING, READING),
+            )
         elif step is Step.ENDED:
             totals = Totals(
                 stdout_bytes=len(LINE),
@@ -96,6 +99,7 @@ class PaperPod:
             self.journal.append(
                 recording.packed_output(Kind.STDOUT, len(LINE), LINE, time.time_ns()),
                 recording.packed_json(Kind.READING, READING),
+                recording.packed_json(Kind.ENDED, {"cpu_seconds": READING.cpu_seconds}),
                 recording.packed_json(Kind.SEALED, totals),
             )
 

@@ -20,7 +20,7 @@ from anubis.adapters.engine.kubernetes.mirroring import Mirror
 from anubis.adapters.engine.kubernetes.parting import Parting
 from anubis.adapters.engine.kubernetes.places import Named, Place, Spec, StopRequest
 from anubis.adapters.engine.kubernetes.recording import Kind
-from anubis.adapters.engine.kubernetes.stances import Exited
+from anubis.adapters.engine.kubernetes.stances import Exited, Gone, Running
 from anubis.adapters.engine.kubernetes.viewing import PodView
 from anubis.domain.errors import EngineUnavailable
 from anubis.domain.observation import EndCause
@@ -31,6 +31,12 @@ from anubis.testing.clock import NOON
 HOUR = timedelta(hours=1)
 DONE = Exited(exit_code=0, signal=None, out_of_memory=False, at=NOON)
 SEALED = recording.packed_json(Kind.SEALED, {"is_whole": True})
+
+
+BEGAN_AT, ENDED_AT = NOON + timedelta(milliseconds=250), NOON + timedelta(milliseconds=750)
+NOON_NS = round(NOON.timestamp()) * 10**9
+BEGAN = recording.packed_json(Kind.BEGAN, {}, NOON_NS + 250_000_000)
+ENDED = recording.packed_json(Kind.ENDED, {"cpu_seconds": 0.5}, NOON_NS + 750_000_000)
 
 
 class _Attended(Attendant):
@@ -126,4 +132,55 @@ async def test_a_pod_that_somebody_deleted_is_not_canceled_for_the_clock_of_its_
     assert ended is not None
     lost = (EndCause.LOST, "somebody deleted it")
     assert (ended.cause, ended.message) == ((EndCause.CANCELED, "") if is_asked else lost)
+    attended.mirror.close()
+
+
+async def test_begin_and_end_are_as_exact_as_the_recorder_saw_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attended = _Attended(tmp_path, Limits())
+    monkeypatch.setattr(attended, "_copy", lambda: None)
+    await attended.mirror.open()
+    await attended._run(Running(since=NOON))
+    assert not attended._place.story(), "its recorder may say it any moment"
+    await attended.mirror.add(BEGAN)
+    attended._heard()
+    assert attended._news.is_set(), "it does not wait for the next look"
+    await attended._run(Running(since=NOON))
+    [chapter] = attended._place.story()
+    assert (chapter.at, chapter.waiting) == (BEGAN_AT, "")
+    await attended.mirror.add(ENDED + SEALED)
+    await attended._exit(DONE)
+    ended = attended._place.ended()
+    assert ended is not None
+    assert ended.at == ENDED_AT
+    attended.mirror.close()
+
+
+async def test_a_recorder_that_nobody_reaches_does_not_hide_that_the_program_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attended = _Attended(tmp_path, Limits())
+    moment = 1000.0
+    monkeypatch.setattr(attending, "time", SimpleNamespace(monotonic=lambda: moment))
+    monkeypatch.setattr(attended, "_copy", lambda: None)
+    await attended.mirror.open()
+    await attended._run(Running(since=NOON))
+    assert not attended._place.story()
+    assert attended._look_again() <= 2
+    moment += 2
+    await attended._run(Running(since=NOON))
+    assert [chapter.at for chapter in attended._place.story()] == [NOON]
+    attended.mirror.close()
+
+
+async def test_a_pod_that_vanished_before_its_recorder_was_heard_did_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attended = _Attended(tmp_path, Limits())
+    monkeypatch.setattr(attended, "_copy", lambda: None)
+    await attended.mirror.open()
+    await attended._run(Running(since=NOON))
+    attended._vanish(Gone(message="somebody deleted it"))
+    assert [chapter.at for chapter in attended._place.story()] == [NOON]
     attended.mirror.close()

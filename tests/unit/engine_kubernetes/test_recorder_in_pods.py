@@ -200,6 +200,24 @@ def test_readings_tell_what_the_program_uses_and_nothing_of_ours(space: kubectl.
     assert 200e6 < float(str(sealed["peak_memory_bytes"])) < 300e6
 
 
+def test_begin_and_end_are_seen_to_the_moment_and_all_processor_time_counts(
+    space: kubectl.Space,
+) -> None:
+    """The cluster tells whole seconds, and a second reading would come too late."""
+    code = (
+        "import time; print(time.time_ns())\n"
+        "while time.process_time() < 0.7: pass\n"
+        "print(time.time_ns(), flush=True)"
+    )
+    frames = pod(space, *PYTHON, code).sealed()
+    first, last = map(int, output(frames, Kind.STDOUT).split())
+    [began] = [frame.at_ns for frame in frames if frame.kind == Kind.BEGAN]
+    [ended] = [frame.at_ns for frame in frames if frame.kind == Kind.ENDED]
+    assert began <= first < last <= ended
+    [sealed] = told(frames, Kind.SEALED)
+    assert 0.5 < float(str(sealed["cpu_seconds"])) < 10
+
+
 def test_a_server_is_asked_and_its_answers_are_kept(space: kubectl.Space) -> None:
     code = (
         "import http.server, time; time.sleep(1)\n"

@@ -19,6 +19,7 @@ import structlog
 
 from anubis.adapters.engine.kubernetes import explaining, kinds, mirroring, naming, standing
 from anubis.adapters.engine.kubernetes.cluster import Cluster
+from anubis.adapters.engine.kubernetes.exact_times import BEGIN_SECONDS, exact
 from anubis.adapters.engine.kubernetes.explaining import Happening
 from anubis.adapters.engine.kubernetes.following import Watch
 from anubis.adapters.engine.kubernetes.mirroring import Mirror
@@ -130,6 +131,8 @@ class Attendant:
         self._is_forbidden = False  #: whether that is for want of a right
         self._waits_for_journal_since: float | None = None  #: of an ended program, in vain
         self._told_last: str | None = None  #: of the story; empty: that it began
+        self._began_at: datetime | None = None  #: as the cluster says, if it says so
+        self._seen_to_run_at = float("inf")
         self._waits: tuple[str, float] | None = None  #: for what, and since when as we saw it
         self.mirror = Mirror(place.journal)
         self.bell = Bell()
@@ -187,7 +190,8 @@ class Attendant:
     def _look_again(self) -> float:
         """Seconds until the next look, if nothing happens."""
         is_news = self._waits is not None and self._waits[0] != self._told_last
-        if self.trouble or is_news:
+        has_begun = self._began_at is not None and self._told_last != ""
+        if self.trouble or is_news or has_begun:
             return WORTH_TELLING_SECONDS
         is_ending = self._stop_passed is not None or self._waits_for_journal_since is not None
         age = 0.0 if is_ending else time.monotonic() - self._began
@@ -289,7 +293,7 @@ class Attendant:
             self._tell(Chapter(at=now(), waiting=message))
 
     async def _run(self, found: Running) -> None:
-        self._tell(Chapter(at=found.since, where=self._seen.node))
+        self._begin(found.since)
         self._copy()
         request = self._place.stop_request()
         if found.leaving is not None and self.mirror.sealed is not None:
@@ -307,6 +311,19 @@ class Attendant:
             )
         if request is not None:
             await self._pass_on(request)
+
+    def _begin(self, told: datetime) -> None:
+        """It began, as the cluster tells; wait a little for its recorder to say when exactly."""
+        self._began_at = told
+        self._seen_to_run_at = min(self._seen_to_run_at, time.monotonic())
+        is_late = time.monotonic() - self._seen_to_run_at >= BEGIN_SECONDS
+        if self.mirror.began is not None or is_late:
+            self._tell_begin()
+
+    def _tell_begin(self) -> None:
+        if self._began_at is not None:
+            at = exact(self._began_at, self.mirror.began)
+            self._tell(Chapter(at=at, where=self._seen.node))
 
     async def _pass_on(self, request: StopRequest) -> None:
         """Have the recorder stop the program; if that does not help, delete its pod."""
@@ -335,7 +352,7 @@ class Attendant:
 
     async def _exit(self, found: Exited) -> None:
         if found.started_at is not None:
-            self._tell(Chapter(at=found.started_at, where=self._seen.node))
+            self._begin(found.started_at)
         if self.mirror.sealed is None and found.has_recorder and not self._is_hopeless():
             self._copy()
             return
@@ -398,12 +415,13 @@ class Attendant:
         at: datetime | None = None,
         exited: Exited | None = None,
     ) -> None:
+        self._tell_begin()
         totals = self.mirror.sealed or {}
         cpu, peak = totals.get("cpu_seconds"), totals.get("peak_memory_bytes")
         self._place.write_ended(
             UnitEnded(
                 unit=self.unit,
-                at=at or now(),
+                at=exact(at or now(), self.mirror.ended),
                 cause=cause,
                 exit_code=exited.exit_code if exited else None,
                 signal=exited.signal if exited else None,
@@ -449,6 +467,8 @@ class Attendant:
         """More of the journal is here."""
         self._unreachable = ""
         self.bell.ring()
+        if self.mirror.began is not None and self._told_last != "":
+            self._news.set()
 
     async def _keep_copying(self, pod: str) -> None:
         pause, longest = AGAIN_SECONDS

@@ -11,12 +11,14 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from anubis.adapters.engine.kubernetes import recording
 from anubis.adapters.engine.kubernetes.cluster import Cluster
 from anubis.adapters.engine.kubernetes.recording import Frame, Kind
+from anubis.adapters.engine.process.following import moment
 from anubis.domain.errors import EngineUnavailable
 from anubis.domain.observation import EndCause
 
@@ -26,8 +28,6 @@ RECORDER: Final = "recorder"
 _PIECE_BYTES: Final = 1 << 20
 _SMALL_BYTES: Final = 1 << 16
 """What is written without a thread: it takes less time than to ask for one."""
-
-_TOLD_APART: Final = (Kind.CONDITION, Kind.STOPPED, Kind.SEALED)
 
 
 class Mirror:
@@ -40,6 +40,8 @@ class Mirror:
         self.size = 0  #: bytes of whole frames
         self.sealed: dict[str, object] | None = None  #: ``recording.Totals``, once all is there
         self.stopped: EndCause | None = None  #: why the recorder stopped the program
+        self.began: datetime | None = None  #: as the recorder saw it
+        self.ended: datetime | None = None
 
     async def open(self) -> None:
         """Find out what an earlier life has copied. Raises OSError."""
@@ -86,13 +88,15 @@ class Mirror:
             await _to_its_end(asyncio.to_thread(os.fsync, self._descriptor))
 
     def _note(self, frame: Frame) -> None:
-        if frame.kind not in _TOLD_APART:
-            return
-        told = frame.json()
-        if frame.kind == Kind.STOPPED and self.stopped is None:
-            self.stopped = EndCause(str(told.get("cause")))
-        elif frame.kind == Kind.SEALED:
-            self.sealed = told
+        match frame.kind:
+            case Kind.BEGAN:
+                self.began = self.began or moment(frame.at_ns)
+            case Kind.STOPPED if self.stopped is None:
+                self.stopped = EndCause(str(frame.json().get("cause")))
+            case Kind.ENDED:
+                self.ended = self.ended or moment(frame.at_ns)
+            case Kind.SEALED:
+                self.sealed = frame.json()
 
     def forget_half(self) -> None:
         """A new stream begins at ``size``: what came of an unfinished frame comes again."""

@@ -16,6 +16,7 @@ class Past:
         self.place: Place | None = None
         self.kept = dict.fromkeys((Kind.STDOUT, Kind.STDERR, Kind.EMITTED), 0)  #: bytes
         self.reading: Reading | None = None
+        self.has_begun = False
         self.is_stopped = False
         self.is_sealed = False
         self.exists = False
@@ -34,7 +35,11 @@ class Past:
         elif frame.kind == Kind.READING:
             with contextlib.suppress(TypeError):
                 self.reading = Reading(**frame.json())  # type: ignore[arg-type] # ours, or older
+        elif frame.kind == Kind.ENDED:
+            known = self.reading or Reading(0.0, 0, 0, 0, 0, 0)
+            self.reading = known._replace(cpu_seconds=float(str(frame.json()["cpu_seconds"])))
         else:
+            self.has_begun = self.has_begun or frame.kind == Kind.BEGAN
             self.is_stopped = self.is_stopped or frame.kind == Kind.STOPPED
             self.is_sealed = self.is_sealed or frame.kind == Kind.SEALED
 

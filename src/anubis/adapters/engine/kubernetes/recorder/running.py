@@ -18,6 +18,7 @@ from typing import Final
 from anubis.adapters.engine.kubernetes.recorder import resuming, stopping
 from anubis.adapters.engine.kubernetes.recorder.cri_log import Log, Piece
 from anubis.adapters.engine.kubernetes.recorder.emitting import Emitted
+from anubis.adapters.engine.kubernetes.recorder.first_process import FirstProcess, first
 from anubis.adapters.engine.kubernetes.recorder.processes import Process, Program
 from anubis.adapters.engine.kubernetes.recorder.reading import Usage
 from anubis.adapters.engine.kubernetes.recorder.specifying import Spec
@@ -32,7 +33,8 @@ from anubis.adapters.engine.kubernetes.recording import (
 )
 
 QUIET_SECONDS, BUSY_SECONDS, FULL_SECONDS = 0.1, 0.02, 1.0
-"""Between two looks: when nothing came, when something did, when the disk is full."""
+"""Between two looks: when nothing came; when something did, or the program is about to begin; when
+the disk is full."""
 
 EMIT_PAUSE_SECONDS: Final = 0.005
 """After small pieces what is emitted gathers for a moment, so that a program that emits line by
@@ -66,6 +68,8 @@ class Recorder:
         self._usage = usage or Usage()
         if self._past.reading is not None:
             self._usage.resume(self._past.reading, 0)
+        self._first: FirstProcess | None = None
+        self._absent_ns = 0  #: when there was no program, by the last look before there was one
         self._kept = self._past.kept
         self._stopping = Stopping()
         self._told: collections.deque[bytes] = collections.deque()  #: frames of other threads
@@ -73,7 +77,7 @@ class Recorder:
         self._poll = select.poll()
         self._poll.register(self._wake, select.POLLIN)
         self._poll.register(self._emitted.fifo, select.POLLIN)
-        self._has_begun = self._is_cut = False
+        self._has_begun = self._has_ended = self._is_cut = False
         self._is_over = False  #: the kubelet says so
         self._over_at = self._timeout_at = self._sample_at = NEVER
         self._touch_at = 0.0
@@ -115,13 +119,22 @@ class Recorder:
                 raise
             self._pause = FULL_SECONDS
             return False
-        self._pause = BUSY_SECONDS if came else QUIET_SECONDS
+        self._pause = BUSY_SECONDS if came or self._is_beginning() else QUIET_SECONDS
         if self._log.is_behind:
             self._pause = 0
         return False
 
+    def _is_beginning(self) -> bool:
+        """Whether the program is about to begin. The kubelet makes a folder for its log when its
+        image is there.
+        """
+        return not self._has_begun and os.path.exists(self._spec.places.logs)  # noqa: PTH110
+
     def _wait(self) -> None:
         ready = {descriptor for descriptor, _ in self._poll.poll(self._pause * 1000)}
+        if self._first is not None and self._first.handle in ready:
+            self._first.note_end()
+            self._poll.unregister(self._first.handle)
         if self._wake in ready:
             os.read(self._wake, 4096)
         if self._emitted.fifo in ready:
@@ -144,6 +157,8 @@ class Recorder:
             self._stop(request, now)
         if now >= self._timeout_at:  # until that could be written down; the disk may be full
             self._ask_to_stop("timed_out", now)
+        if self._first is not None:
+            self._look_at_first(self._first)
         must_look = not self._has_begun or now >= self._sample_at or self._stopping.is_due(now)
         if not must_look:
             return
@@ -151,6 +166,8 @@ class Recorder:
         if processes:
             self._begin(processes, now)
             self._stopping.signal(processes, now)
+        elif not self._has_begun:
+            self._absent_ns = time.time_ns()
         if now >= self._sample_at and any(one.is_running for one in processes):
             self._sample_at = now + SAMPLE_SECONDS
             self._journal.append(packed_json(Kind.READING, self._usage.sample(processes)))
@@ -159,14 +176,31 @@ class Recorder:
         if self._has_begun:
             return
         self._has_begun = True
-        age = max(one.age for one in processes)
-        self._timeout_at = now + self._spec.running_seconds - age
+        one = first(processes)
+        self._first = FirstProcess(one)
+        if self._first.handle >= 0:
+            self._poll.register(self._first.handle, select.POLLIN)
+        self._timeout_at = now + self._spec.running_seconds - one.age
         self._sample_at = now + FIRST_SAMPLE_SECONDS
         if self._spec.readiness or self._spec.liveness:
             # Large, and of no use to those that have no probes.
             from anubis.adapters.engine.kubernetes.recorder import answering
 
             answering.begin(self._spec, self._tell)
+        if not self._past.has_begun:
+            # The process is older: for a while it was the runtime, which prepared the container.
+            began_ns = max(time.time_ns() - round(one.age * 1e9), self._absent_ns)
+            self._journal.append(packed_json(Kind.BEGAN, {}, began_ns))
+
+    def _look_at_first(self, one: FirstProcess) -> None:
+        """Know what it has used up to its end, and write down when that was."""
+        if one.ended_ns is None:
+            one.look()
+        elif not self._has_ended:
+            used = self._usage.sample(one.with_others(self._program.processes()))
+            self._has_ended = True
+            told = {"cpu_seconds": used.cpu_seconds}
+            self._journal.append(packed_json(Kind.ENDED, told, one.ended_ns))
 
     def _tell(self, frame: bytes) -> None:
         self._told.append(frame)

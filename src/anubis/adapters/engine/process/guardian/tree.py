@@ -44,6 +44,11 @@ def stat(process: int) -> list[bytes] | None:
         line = _read(f"/proc/{process}/stat")
     except _GONE:
         return None
+    return fields(line)
+
+
+def fields(line: bytes) -> list[bytes]:
+    """The fields of such a line after the name, which may hold anything."""
     return line[line.rindex(b")") + 2 :].split()
 
 
