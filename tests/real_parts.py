@@ -6,16 +6,19 @@ would otherwise go unnoticed that nothing is tested any more.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import os
 import pathlib
 import shutil
 import subprocess
+from collections.abc import Iterator
 
 import pytest
 from tests import docker_images
 from tests.cluster import control
+from tests.cluster.layout import ClusterTrouble
 
 DEBIAN_PYTHON = "/usr/bin/python3"
 """The interpreter that Debian's packages belong to; the one in PATH is often another."""
@@ -61,6 +64,17 @@ def need_cluster() -> str:
         pytest.skip(what)
     need(not trouble, what)
     return control.kubeconfig()
+
+
+@contextlib.contextmanager
+def second_node(*images: str) -> Iterator[str]:
+    """Another real node of the cluster for a while, with these images; its name."""
+    with contextlib.ExitStack() as held:
+        try:
+            name = held.enter_context(control.second_node(*images))
+        except ClusterTrouble as error:
+            need(False, f"the cluster cannot have a second node: {error}")
+        yield name
 
 
 def busybox() -> str:

@@ -6,24 +6,44 @@ import argparse
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from tests import docker_images, own_image
 from tests.cluster import (
     building,
     control,
-    images,
     kind,
     layout,
     lifecycle,
     locking,
     mpi_operator,
+    second_node,
     simulating,
 )
 from tests.cluster.layout import ClusterTrouble, Layout
 from tests.cluster.saying import say
 
 COMPONENTS = {component.name: component for component in building.ALL}
+
+
+class Extra(Protocol):
+    """What a cluster has only if somebody turns it on."""
+
+    def up(self, place: Layout) -> None:
+        """Turn it on."""
+        ...
+
+    def down(self, place: Layout) -> None:
+        """Turn it off."""
+        ...
+
+
+EXTRAS: Mapping[str, tuple[str, Extra]] = {
+    "kwok": ("nodes on paper", simulating),
+    "mpi-operator": ("MPIJobs", mpi_operator),
+    "second-node": ("a second real node", second_node),
+}
 
 
 def main() -> int:
@@ -52,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     load = verbs.add_parser("load", help="copy images from Docker into the cluster")
     load.add_argument("image", nargs="*", help="those that tests need, if none")
     verbs.add_parser("run", help="run a command (after --) with a cluster, ended if it was not up")
-    for name, what in (("kwok", "nodes on paper"), ("mpi-operator", "MPIJobs")):
+    for name, (what, _) in EXTRAS.items():
         extra = verbs.add_parser(name, help=f"turn {what} on or off")
         extra.add_argument("turn", choices=["up", "down"])
     return parser
@@ -73,7 +93,7 @@ def _do(place: Layout, told: argparse.Namespace, command: Sequence[str]) -> int:
             _load(place, told.image)
         case "run":
             return _run(place, command)
-        case "kwok" | "mpi-operator":
+        case extra if extra in EXTRAS:
             _turn(place, told.verb, told.turn)
     return 0
 
@@ -93,7 +113,7 @@ def _load(place: Layout, names: Sequence[str]) -> None:
     wanted = list(names)
     if not wanted:
         wanted = [docker_images.busybox(), docker_images.python_mpi(), own_image.make()]
-    for name in images.load(place, wanted):
+    for name in lifecycle.load(place, wanted):
         say(f"{name} is in the cluster now")
 
 
@@ -112,7 +132,7 @@ def _run(place: Layout, command: Sequence[str]) -> int:
 
 
 def _turn(place: Layout, what: str, turn: str) -> None:
-    extra = simulating if what == "kwok" else mpi_operator
+    _, extra = EXTRAS[what]
     with locking.changing(place):
         extra.up(place) if turn == "up" else extra.down(place)
 

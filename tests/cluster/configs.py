@@ -14,11 +14,9 @@ from tests.cluster.layout import (
     DNS_HEALTH_PORT,
     DNS_PORT,
     DNS_SERVICE,
-    NODE,
     NODE_ADDRESS,
     PAUSE_IMAGE,
     PODS,
-    PODS_OF_NODE,
     Layout,
 )
 
@@ -27,12 +25,17 @@ MOST_PODS = 250
 
 def write(place: Layout) -> None:
     """All of them."""
+    write_for_node(place)
+    (place.config / "Corefile").write_text(_coredns(place))
+
+
+def write_for_node(place: Layout) -> None:
+    """Those that every node has its own of."""
     texts = {
         "containerd.toml": _containerd(place),
         "pods.conflist": _pod_network(place),
         "kubelet.json": _kubelet(place),
         "kube-proxy.json": _kube_proxy(place),
-        "Corefile": _coredns(place),
         "resolv.conf": f"nameserver {DNS_SERVICE}\n",
     }
     for name, text in texts.items():
@@ -97,7 +100,7 @@ state = "{place.run}/containerd"
 def _pod_network(place: Layout) -> str:
     addresses = {
         "type": "host-local",
-        "ranges": [[{"subnet": PODS_OF_NODE}]],
+        "ranges": [[{"subnet": place.node.pods}]],
         "routes": [{"dst": "0.0.0.0/0"}],
         "dataDir": f"{place.state}/addresses",
     }
@@ -117,11 +120,12 @@ def _kubelet(place: Layout) -> str:
     settings = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
-        "address": NODE_ADDRESS,
+        "address": place.node.address,
         "readOnlyPort": 0,
-        "healthzBindAddress": "127.0.0.1",
+        "healthzBindAddress": place.node.health,
         "containerRuntimeEndpoint": f"unix://{place.socket}",
         "cgroupDriver": "cgroupfs",
+        "cgroupRoot": f"/{place.node.control_group}",
         "failCgroupV1": False,
         "failSwapOn": False,
         "oomScoreAdj": 0,
@@ -135,8 +139,8 @@ def _kubelet(place: Layout) -> str:
         "resolvConf": f"{place.config}/resolv.conf",
         "clusterDomain": "cluster.local",
         "clusterDNS": [DNS_SERVICE],
-        "tlsCertFile": f"{place.keys}/kubelet-serving.crt",
-        "tlsPrivateKeyFile": f"{place.keys}/kubelet-serving.key",
+        "tlsCertFile": f"{place.keys}/{place.node.prefix}kubelet-serving.crt",
+        "tlsPrivateKeyFile": f"{place.keys}/{place.node.prefix}kubelet-serving.key",
         "authentication": {
             "anonymous": {"enabled": False},
             "webhook": {"enabled": True},
@@ -160,12 +164,12 @@ def _kube_proxy(place: Layout) -> str:
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
         "mode": "iptables",
-        "hostnameOverride": NODE,
+        "hostnameOverride": place.node.name,
         "clusterCIDR": PODS,
         "bindAddress": "127.0.0.1",
-        "healthzBindAddress": "127.0.0.1:10256",
+        "healthzBindAddress": f"{place.node.health}:10256",
         "metricsBindAddress": "127.0.0.1:10249",
-        "nodePortAddresses": [f"{NODE_ADDRESS}/32"],
+        "nodePortAddresses": [f"{place.node.address}/32"],
         "clientConnection": {"kubeconfig": f"{place.config}/kube-proxy.kubeconfig"},
         "iptables": {"localhostNodePorts": False},
         "oomScoreAdj": 0,

@@ -11,8 +11,9 @@ import os
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from tests.cluster import calling, images, layout, lifecycle, parts, processes, simulating
+from tests.cluster import calling, layout, lifecycle, locking, parts, processes, simulating
 from tests.cluster import mpi_operator as operator
+from tests.cluster import second_node as second
 from tests.cluster.layout import ClusterTrouble
 
 STAYING = (
@@ -92,11 +93,19 @@ def heal() -> None:
     if place.kubeconfig.exists() and lifecycle.is_torn(place):
         with contextlib.suppress(ClusterTrouble):  # then tests will say what is wrong
             lifecycle.up(place, with_kind=False)
+    if second.is_forsaken(place):
+        with contextlib.suppress(ClusterTrouble), locking.changing(place):
+            _end_forsaken(place)
+
+
+def _end_forsaken(place: layout.Layout) -> None:
+    if second.is_forsaken(place):  # still, after waiting for others
+        second.down(place)
 
 
 def load(*names: str) -> None:
-    """Copy images from Docker into the cluster; quick if they are there."""
-    images.load(layout.layout(), names)
+    """Copy images from Docker to all nodes of the cluster; quick if they are there."""
+    lifecycle.load(layout.layout(), names)
 
 
 def has_mpi_operator() -> bool:
@@ -116,6 +125,32 @@ def mpi_operator() -> Iterator[None]:
         yield
     finally:
         operator.down(place)
+
+
+@contextlib.contextmanager
+def second_node(*images: str) -> Iterator[str]:
+    """Have another real node for a while, with these images of Docker; its name.
+
+    Raises ClusterTrouble where there can be none.
+    """
+    place = layout.layout()
+    was_up = second.exists(place) and second.is_whole(place)
+    with locking.changing(place):
+        if not was_up:
+            second.own(place)
+        second.up(place)
+    try:
+        load(*images)
+        yield layout.SECOND.name
+    finally:
+        with locking.changing(place):
+            if not was_up or not second.is_whole(place):
+                second.down(place)
+
+
+def kill_second_node() -> None:
+    """End it as a power cut would: nothing of it says a last word."""
+    second.die(layout.layout())
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from tests.cluster.calling import call
 from tests.cluster.layout import PAUSE_IMAGE, ClusterTrouble, Layout
 
 PATIENCE_SECONDS = 600.0
+RECORD = "loaded-images"
 EPOCH = "1970-01-01T00:00:00Z"
 
 PAUSE = """
@@ -131,7 +132,7 @@ def _identity(name: str) -> str:
 
 
 def _record(place: Layout) -> pathlib.Path:
-    return place.run / "images"
+    return place.state / RECORD
 
 
 def _loaded(place: Layout) -> dict[str, str]:

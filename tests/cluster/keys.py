@@ -13,7 +13,7 @@ import os
 import pathlib
 
 from tests.cluster.calling import call
-from tests.cluster.layout import API_SERVICE, NODE, NODE_ADDRESS, Layout
+from tests.cluster.layout import API_SERVICE, NODE_ADDRESS, Layout, Node
 
 DAYS = "3650"
 CURVE = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
@@ -46,13 +46,6 @@ CERTIFICATES = (
     Certificate(name="front-proxy", subject="/CN=front-proxy-client", authority="front-ca"),
     Certificate(name="admin", subject="/O=system:masters/CN=admin"),
     *(Certificate(name=name, subject=f"/CN=system:{name}") for name in CLIENTS),
-    Certificate(name="kubelet", subject=f"/O=system:nodes/CN=system:node:{NODE}"),
-    Certificate(
-        name="kubelet-serving",
-        subject=f"/O=system:nodes/CN=system:node:{NODE}",
-        is_server=True,
-        names=f"DNS:{NODE},IP:{NODE_ADDRESS}",
-    ),
 )
 
 
@@ -63,13 +56,39 @@ def make(place: Layout) -> None:
     if not finished.exists():
         for authority in ("ca", "front-ca"):
             _make_authority(place.keys, authority)
-        for certificate in CERTIFICATES:
+        for certificate in (*CERTIFICATES, *_of_node(place.node)):
             _make_certificate(place.keys, certificate)
         _make_signing_key(place.keys)
         finished.touch()
-    for name in (*CLIENTS, "kubelet"):
+    for name in CLIENTS:
         _write_kubeconfig(place, name, place.config / f"{name}.kubeconfig")
+    _write_kubeconfig(place, "kubelet", place.config / "kubelet.kubeconfig")
     _write_kubeconfig(place, "admin", place.kubeconfig)
+
+
+def make_for_node(place: Layout) -> None:
+    """The same for one more node, of a cluster that has all others."""
+    finished = place.keys / f"{place.node.prefix}finished"
+    if not finished.exists():
+        for certificate in _of_node(place.node):
+            _make_certificate(place.keys, certificate)
+        finished.touch()
+    kubelet = f"{place.node.prefix}kubelet"
+    _write_kubeconfig(place, kubelet, place.config / "kubelet.kubeconfig")
+    _write_kubeconfig(place, "kube-proxy", place.config / "kube-proxy.kubeconfig")
+
+
+def _of_node(node: Node) -> tuple[Certificate, Certificate]:
+    subject = f"/O=system:nodes/CN=system:node:{node.name}"
+    return (
+        Certificate(name=f"{node.prefix}kubelet", subject=subject),
+        Certificate(
+            name=f"{node.prefix}kubelet-serving",
+            subject=subject,
+            is_server=True,
+            names=f"DNS:{node.name},IP:{node.address}",
+        ),
+    )
 
 
 def _make_authority(folder: pathlib.Path, name: str) -> None:

@@ -10,7 +10,6 @@ import dataclasses
 import os
 import pathlib
 
-NODE = "node1"
 NODE_ADDRESS = "10.99.0.1"
 """On ``lo`` only: the API server refuses loopback as the address it tells others."""
 
@@ -18,9 +17,6 @@ SERVICES = "10.96.0.0/16"
 API_SERVICE = "10.96.0.1"
 DNS_SERVICE = "10.96.0.10"
 PODS = "10.244.0.0/16"
-PODS_OF_NODE = "10.244.0.0/22"
-"""Room for 250 pods that end and begin all the time: an address rests before it is used again."""
-
 BRIDGE = "anubis-pods0"
 ETCD_PORT = 12379
 ETCD_PEER_PORT = 12380
@@ -35,10 +31,51 @@ class ClusterTrouble(Exception):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Node:
+    """Where pods run: what is another one for each."""
+
+    name: str
+    address: str
+    pods: str
+    """Room for 250 pods that end and begin all the time: an address rests before it is used again.
+    """
+
+    health: str  #: the address at which its parts tell us how they are
+    folder: str = ""  #: its own within each folder of the cluster; the first has the rest
+    control_group: str = ""  #: above those of its pods; empty: the machine's own
+
+    @property
+    def prefix(self) -> str:
+        """Before the names of what lies beside that of other nodes."""
+        return f"{self.folder}-" if self.folder else ""
+
+
+FIRST = Node(
+    name="node1",
+    address=NODE_ADDRESS,
+    pods="10.244.0.0/22",
+    health="127.0.0.1",
+)
+SECOND = Node(
+    name="node2",
+    address="10.99.0.2",
+    pods="10.244.4.0/22",
+    health="10.99.0.2",
+    folder="node2",
+    control_group="anubis-node2",
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Layout:
-    """The folders and files of one cluster."""
+    """The folders and files of one cluster, as one of its nodes uses them."""
 
     root: pathlib.Path
+    node: Node = FIRST
+
+    def of(self, node: Node) -> Layout:
+        """The same for another node."""
+        return dataclasses.replace(self, node=node)
 
     @property
     def bin(self) -> pathlib.Path:
@@ -63,22 +100,22 @@ class Layout:
     @property
     def config(self) -> pathlib.Path:
         """What the parts read at their start."""
-        return self.root / "config"
+        return self.root / "config" / self.node.folder
 
     @property
     def run(self) -> pathlib.Path:
         """What is worth nothing after a reboot: processes, sockets, what must be put back."""
-        return self.root / "run"
+        return self.root / "run" / self.node.folder
 
     @property
     def state(self) -> pathlib.Path:
         """What the parts keep: the objects, pods and images of the cluster."""
-        return self.root / "state"
+        return self.root / "state" / self.node.folder
 
     @property
     def log(self) -> pathlib.Path:
         """What each part says; kept after the end, to look into."""
-        return self.root / "log"
+        return self.root / "log" / self.node.folder
 
     @property
     def kubeconfig(self) -> pathlib.Path:

@@ -9,10 +9,22 @@ from __future__ import annotations
 import shutil
 import socket
 import time
+from collections.abc import Sequence
 
-from tests.cluster import building, configs, images, keys, kind, locking, machine, parts, processes
+from tests.cluster import (
+    building,
+    configs,
+    images,
+    keys,
+    kind,
+    locking,
+    machine,
+    parts,
+    processes,
+    second_node,
+)
 from tests.cluster.calling import kubectl, until
-from tests.cluster.layout import NODE_ADDRESS, ClusterTrouble, Layout
+from tests.cluster.layout import NODE_ADDRESS, SECOND, ClusterTrouble, Layout
 from tests.cluster.saying import say
 
 LAST = ("kube-apiserver", "etcd", "containerd")
@@ -47,12 +59,19 @@ def down(place: Layout) -> None:
             kind.down(place)
             return
         machine.need_tools()
+        second_node.end(place)
         for name in _ending():
             if processes.stop(place, name):
                 say(f"{name} has ended")
         machine.give_back(place)
         for folder in (place.state, place.run, place.config):
             shutil.rmtree(folder)
+
+
+def load(place: Layout, names: Sequence[str]) -> list[str]:
+    """Copy images from Docker to all nodes; which of them some node did not have."""
+    loaded = [name for node in second_node.nodes(place) for name in images.load(node, names)]
+    return list(dict.fromkeys(loaded))
 
 
 def is_whole(place: Layout) -> bool:
@@ -71,7 +90,11 @@ def is_torn(place: Layout) -> bool:
 def status(place: Layout) -> dict[str, bool]:
     """Each part, and whether it runs."""
     known = (*parts.PARTS, parts.KWOK)
-    return {part.name: processes.find(place, part.name) is not None for part in known}
+    found = {part.name: processes.find(place, part.name) is not None for part in known}
+    if second_node.exists(place):
+        of_second = second_node.status(place).items()
+        found |= {f"{name} of {SECOND.name}": lives for name, lives in of_second}
+    return found
 
 
 def _start(place: Layout) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 
 from tests.cluster import processes
 from tests.cluster.calling import call, works
-from tests.cluster.layout import BRIDGE, NODE_ADDRESS, ClusterTrouble, Layout
+from tests.cluster.layout import BRIDGE, FIRST, NODE_ADDRESS, ClusterTrouble, Layout
 
 TOOLS = {
     "containerd": "containerd",
@@ -45,15 +45,18 @@ KUBELET_SETTINGS = (
 """kubelet overwrites these at its start; a machine that panics is no machine for tests."""
 
 FORWARD, INPUT = "ANUBIS-FORWARD", "ANUBIS-INPUT"
+OURS = "anubis+"
+"""The bridge of pods, and the cable to a second node."""
+
 FORWARD_RULES = (
-    f"-i {BRIDGE} -o {BRIDGE} -j ACCEPT",
-    f"-o {BRIDGE} -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
-    f"-i {BRIDGE} -j REJECT",  # nothing leaves this machine
+    f"-i {OURS} -o {OURS} -j ACCEPT",
+    f"-o {OURS} -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
+    f"-i {OURS} -j REJECT",  # nothing leaves this machine
 )
 INPUT_RULES = (
     f"! -d {NODE_ADDRESS} -j RETURN",
     "-i lo -j RETURN",
-    f"-i {BRIDGE} -j RETURN",
+    f"-i {OURS} -j RETURN",
     "-j DROP",  # nobody else reaches the API server
 )
 
@@ -100,14 +103,14 @@ def restore_settings(place: Layout, names: tuple[str, ...] = KUBELET_SETTINGS) -
 
 def give_back(place: Layout) -> None:
     """Undo ``prepare``, and what the parts have made on this machine. They have ended."""
-    _end_pods(place)
+    end_pods(place)
     _unmount(place)
     _remove_rules(place)
     call("ip", "link", "delete", BRIDGE, check=False)
     if has_address():
         call("ip", "address", "delete", f"{NODE_ADDRESS}/32", "dev", "lo", check=False)
     restore_settings(place, (*NETWORK_SETTINGS, *KUBELET_SETTINGS))
-    _remove_control_groups()
+    remove_control_groups(place)
     for path, target in _links(place).items():
         if path.is_symlink() and path.readlink() == target:
             path.unlink()
@@ -150,7 +153,7 @@ def _link(place: Layout) -> None:
 
 
 def _saved(place: Layout) -> pathlib.Path:
-    return place.run / "settings"
+    return place.of(FIRST).run / "settings"
 
 
 def _save_settings(place: Layout) -> None:
@@ -190,7 +193,7 @@ def _make_chain(chain: str, where: str, rules: tuple[str, ...]) -> None:
         call("iptables", "-w", "-I", where, "1", "-j", chain)
 
 
-def _end_pods(place: Layout) -> None:
+def end_pods(place: Layout) -> None:
     """Kill the keepers of our containerd's pods (Docker's have another address), and the pods."""
     ours = f"-address\0{place.socket}\0".encode()
     for pid, words in _command_lines():
@@ -230,15 +233,16 @@ def _kill(pid: int) -> None:
 
 
 def _unmount(place: Layout) -> None:
-    for path in sorted(_mounted(place), reverse=True):
+    for path in sorted(mounted(place), reverse=True):
         call("umount", "--lazy", path, check=False)
-    if left := _mounted(place):
+    if left := mounted(place):
         # Removing our folder would remove what belongs to others.
         raise ClusterTrouble(f"these are still mounted: {' '.join(left)}")
 
 
-def _mounted(place: Layout) -> list[str]:
-    lines = pathlib.Path("/proc/mounts").read_text().splitlines()
+def mounted(place: Layout, process: str = "self") -> list[str]:
+    """What is mounted in our folders, as a process sees it."""
+    lines = pathlib.Path(f"/proc/{process}/mounts").read_text().splitlines()
     # The kernel writes a blank in a path as \040.
     paths = [line.split(" ")[1].replace("\\040", " ") for line in lines]
     return [path for path in paths if path.startswith(f"{place.root}/")]
@@ -268,8 +272,19 @@ def _remove_chains(program: str, table: str) -> None:
             call(program, "-w", "-t", table, step, chain, check=False)
 
 
-def _remove_control_groups() -> None:
-    for group in pathlib.Path("/sys/fs/cgroup").glob("**/kubepods"):
-        for folder, _, _ in os.walk(group, topdown=False):
-            with contextlib.suppress(OSError):
-                pathlib.Path(folder).rmdir()
+def remove_control_groups(place: Layout) -> None:
+    """Those of a node's pods. They have ended; that takes a moment."""
+    name = place.node.control_group or "kubepods"
+    for _ in range(20):
+        found = list(pathlib.Path("/sys/fs/cgroup").glob(f"**/{name}"))
+        if not found:
+            return
+        for group in found:
+            _remove_control_group(group)
+        time.sleep(0.1)
+
+
+def _remove_control_group(group: pathlib.Path) -> None:
+    for folder, _, _ in os.walk(group, topdown=False):
+        with contextlib.suppress(OSError):
+            pathlib.Path(folder).rmdir()

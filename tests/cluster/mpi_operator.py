@@ -5,7 +5,7 @@ Off unless somebody turns it on: runs without it take another way, which is test
 
 from __future__ import annotations
 
-from tests.cluster import building, images
+from tests.cluster import building, images, second_node
 from tests.cluster.calling import kubectl, until
 from tests.cluster.layout import Layout
 
@@ -22,7 +22,8 @@ def up(place: Layout) -> None:
         # The name that its manifests use.
         name = f"docker.io/mpioperator/mpi-operator:{version}"
         images.pack(archive, name, {"mpi-operator": place.bin / "mpi-operator"})
-    images.load_archive(place, archive)
+    for node in second_node.nodes(place):
+        images.load_archive(node, archive)
     # On the server's side: the definition is too long for an annotation.
     kubectl(place, "apply", "--server-side", "-k", _manifests(place))
     until(

@@ -8,14 +8,13 @@ import ssl
 import time
 from collections.abc import Callable
 
-from tests.cluster import machine, processes
+from tests.cluster import enclosure, machine, processes
 from tests.cluster.calling import kubectl, works
 from tests.cluster.layout import (
     DNS_HEALTH_PORT,
     ETCD_PEER_PORT,
     ETCD_PORT,
     KWOK_PORT,
-    NODE,
     NODE_ADDRESS,
     PODS,
     SERVICES,
@@ -50,7 +49,7 @@ def find(name: str) -> Part:
 def start(place: Layout, part: Part) -> None:
     """Unless it runs already."""
     if processes.find(place, part.name) is None:
-        processes.start(place, part.name, part.command(place))
+        processes.start(place, part.name, [*enclosure.inside(place), *part.command(place)])
 
 
 def wait(place: Layout, part: Part) -> None:
@@ -66,15 +65,17 @@ def wait(place: Layout, part: Part) -> None:
         machine.restore_settings(place)
 
 
-def says_ok(port: int, path: str = "/healthz", *, secure: bool = False) -> bool:
+def says_ok(
+    port: int, path: str = "/healthz", *, secure: bool = False, address: str = "127.0.0.1"
+) -> bool:
     """Whether something on this machine says that it is well."""
     connection: http.client.HTTPConnection
     if secure:
         # Its certificate is made anew at each start; nobody but us is behind loopback.
         trusting = ssl._create_unverified_context()
-        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=trusting)
+        connection = http.client.HTTPSConnection(address, port, timeout=5, context=trusting)
     else:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        connection = http.client.HTTPConnection(address, port, timeout=5)
     try:
         connection.request("GET", path)
         return connection.getresponse().status == 200
@@ -87,20 +88,21 @@ def says_ok(port: int, path: str = "/healthz", *, secure: bool = False) -> bool:
 def _healthy(
     port: int, path: str = "/healthz", *, secure: bool = False
 ) -> Callable[[Layout], bool]:
-    def answers(_place: Layout) -> bool:
-        return says_ok(port, path, secure=secure)
+    def answers(place: Layout) -> bool:
+        return says_ok(port, path, secure=secure, address=place.node.health)
 
     return answers
 
 
 def _kubelet_answers(place: Layout) -> bool:
-    return says_ok(10248) and node_is_ready(place)
+    return says_ok(10248, address=place.node.health) and node_is_ready(place)
 
 
 def node_is_ready(place: Layout) -> bool:
     """Whether pods can run."""
     condition = 'jsonpath={.status.conditions[?(@.type=="Ready")].status}'
-    return kubectl(place, "get", "node", NODE, "-o", condition, check=False).strip() == "True"
+    told = ("node", place.node.name, "-o", condition)
+    return kubectl(place, "get", *told, check=False).strip() == "True"
 
 
 def _containerd(place: Layout) -> list[str]:
@@ -187,8 +189,8 @@ def _kubelet(place: Layout) -> list[str]:
         place.program("kubelet"),
         f"--config={place.config}/kubelet.json",
         f"--kubeconfig={place.config}/kubelet.kubeconfig",
-        f"--hostname-override={NODE}",
-        f"--node-ip={NODE_ADDRESS}",
+        f"--hostname-override={place.node.name}",
+        f"--node-ip={place.node.address}",
         f"--node-labels={LABELS}",
         f"--root-dir={place.state}/kubelet",
         f"--cert-dir={place.state}/kubelet/pki",
@@ -227,6 +229,11 @@ KUBELET = Part(
     command=_kubelet,
     answers=_kubelet_answers,
 )
+KUBE_PROXY = Part(
+    name="kube-proxy",
+    command=lambda place: [place.program("kube-proxy"), f"--config={place.config}/kube-proxy.json"],
+    answers=_healthy(10256),
+)
 KWOK = Part(
     name="kwok",
     command=_kwok,
@@ -247,14 +254,7 @@ PARTS = (
         answers=_healthy(10259, secure=True),
     ),
     KUBELET,
-    Part(
-        name="kube-proxy",
-        command=lambda place: [
-            place.program("kube-proxy"),
-            f"--config={place.config}/kube-proxy.json",
-        ],
-        answers=_healthy(10256),
-    ),
+    KUBE_PROXY,
     Part(
         name="coredns",
         command=lambda place: [place.program("coredns"), "-conf", f"{place.config}/Corefile"],

@@ -50,7 +50,11 @@ def start(place: Layout, name: str, command: Sequence[str]) -> None:
         stdout=subprocess.PIPE,
         check=True,
     )
-    pid = int(done.stdout)
+    remember(place, name, int(done.stdout))
+
+
+def remember(place: Layout, name: str, pid: int) -> None:
+    """Write down which process that is."""
     process = Process(pid=pid, began=_began(pid), boot=boot())
     unfinished = _file(place, name).with_suffix(".unfinished")
     unfinished.write_text(json.dumps(dataclasses.asdict(process)))
@@ -65,6 +69,11 @@ def find(place: Layout, name: str) -> Process | None:
         return None
     process = Process(pid=kept["pid"], began=kept["began"], boot=kept["boot"])
     return process if process.lives else None
+
+
+def is_remembered(place: Layout, name: str) -> bool:
+    """Whether it was written down, whether it lives or not."""
+    return _file(place, name).exists()
 
 
 def stop(place: Layout, name: str) -> bool:
