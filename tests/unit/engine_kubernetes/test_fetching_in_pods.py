@@ -2,62 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import pathlib
 import secrets
 import shutil
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from tests import docker_images, kubectl, own_image, real_parts
-from tests.cluster import control, layout
+from tests import counted_downloads, docker_images, kubectl, own_image, real_parts
+from tests.cluster import control
+from tests.counted_downloads import CONTENT, Server
 
 from anubis.domain.dataset import Reference, checksum
 
 pytestmark = pytest.mark.cluster
 
-CONTENT = b"1,2,3\n" * 4_000_000
-"""Larger than what two sockets hold, so that a transfer that was broken off is seen as such."""
-
-
-class Server:
-    """A web server on the node, which counts how often all was sent."""
-
-    def __init__(self) -> None:
-        self.sent = 0
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(CONTENT)))
-                self.send_header("ETag", '"1"')
-                self.end_headers()
-                with contextlib.suppress(OSError):
-                    self.wfile.write(CONTENT)
-                    outer.sent += 1
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("0.0.0.0", 0), Handler)
-        self.uri = f"http://{layout.NODE_ADDRESS}:{self.server.server_port}/train.csv"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    made = Server()
-    yield made
-    made.close()
+    with counted_downloads.server() as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
