@@ -134,11 +134,9 @@ def second_node(*images: str) -> Iterator[str]:
     Raises ClusterTrouble where there can be none.
     """
     place = layout.layout()
-    was_up = second.exists(place) and second.is_whole(place)
     with locking.changing(place):
-        if not was_up:
-            second.own(place)
-        second.up(place)
+        was_up = second.is_whole(place)
+        second.up_for_us(place)
     try:
         load(*images)
         yield layout.SECOND.name

@@ -59,10 +59,16 @@ def load_archive(place: Layout, archive: pathlib.Path) -> None:
 
 def names(place: Layout) -> list[str]:
     """All images that are in the cluster of this machine."""
-    told = call(
-        "ctr", "--address", str(place.socket), "--namespace", "k8s.io", "images", "ls", "-q"
-    )
+    told = call(*_ctr(place), "images", "ls", "-q")
     return sorted(name for name in told.split() if not name.startswith("sha256:"))
+
+
+def forget_containers(place: Layout) -> bool:
+    """Remove what is left of containers that ended with their node; whether there were any."""
+    left = call(*_ctr(place), "containers", "ls", "-q").split()
+    if left:
+        call(*_ctr(place), "containers", "rm", *left)
+    return bool(left)
 
 
 def pause(place: Layout) -> pathlib.Path:
@@ -115,8 +121,11 @@ def _add(target: tarfile.TarFile, name: str, content: bytes, mode: int = 0o644) 
 
 
 def _importing(place: Layout, source: str) -> list[str]:
-    ctr = ["ctr", "--address", str(place.socket), "--namespace", "k8s.io"]
-    return [*ctr, "images", "import", source]
+    return [*_ctr(place), "images", "import", source]
+
+
+def _ctr(place: Layout) -> list[str]:
+    return ["ctr", "--address", str(place.socket), "--namespace", "k8s.io"]
 
 
 def _pipe(source: list[str], target: list[str]) -> None:

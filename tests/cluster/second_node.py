@@ -23,13 +23,28 @@ KEPT = ("containerd", images.RECORD)
 
 def up(place: Layout) -> None:
     """Start it, and wait until pods can run there. Raises ClusterTrouble, and leaves nothing."""
+    _up(place)
+
+
+def up_for_us(place: Layout) -> None:
+    """The same for as long as this process lives; see ``is_forsaken``."""
+    _up(place, owner=os.getpid())
+
+
+def _up(place: Layout, *, owner: int | None = None) -> None:
     if place.kind.exists():
         raise ClusterTrouble("a cluster of kind has one node")
     if not place.kubeconfig.exists():
         raise ClusterTrouble("there is no cluster that could have a second node: make cluster")
     machine.need_tools()
+    if is_whole(place):
+        return
+    down(place)  # what a crash has left is no ground to build on
     second = place.of(SECOND)
+    second.make_folders()
     try:
+        if owner is not None:
+            processes.remember(second, OWNER, owner)
         _start(second)
     except ClusterTrouble:
         down(place)
@@ -61,7 +76,7 @@ def end(place: Layout) -> None:
     machine.remove_control_groups(second)
     shutil.rmtree(second.config, ignore_errors=True)
     for path in second.state.iterdir() if second.state.exists() else ():
-        if path.name not in KEPT:
+        if path.is_dir() and path.name not in KEPT:
             shutil.rmtree(path)
 
 
@@ -96,13 +111,6 @@ def nodes(place: Layout) -> list[Layout]:
     return [place, place.of(SECOND)] if exists(place) and is_whole(place) else [place]
 
 
-def own(place: Layout) -> None:
-    """Write down that it is this process's, and worth nothing without it."""
-    second = place.of(SECOND)
-    second.make_folders()
-    processes.remember(second, OWNER, os.getpid())
-
-
 def is_forsaken(place: Layout) -> bool:
     """Whether it is left of somebody who has crashed."""
     second = place.of(SECOND)
@@ -113,14 +121,20 @@ def is_forsaken(place: Layout) -> bool:
 
 
 def _start(second: Layout) -> None:
-    second.make_folders()
     enclosure.begin(second)
     keys.make_for_node(second)
     configs.write_for_node(second)
-    parts.start(second, parts.CONTAINERD)
-    parts.wait(second, parts.CONTAINERD)
+    _start_containerd(second)
+    if images.forget_containers(second):
+        processes.stop(second, parts.CONTAINERD.name)  # it knows them still
+        _start_containerd(second)
     images.load_archive(second, images.pause(second))
     for part in PARTS:
         parts.start(second, part)
     for part in PARTS:
         parts.wait(second, part)
+
+
+def _start_containerd(second: Layout) -> None:
+    parts.start(second, parts.CONTAINERD)
+    parts.wait(second, parts.CONTAINERD)

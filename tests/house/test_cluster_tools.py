@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 from tests import real_parts
 from tests.cluster import building, images, keys, lifecycle, locking, machine, parts, processes
-from tests.cluster.layout import ClusterTrouble, Layout
+from tests.cluster.layout import FIRST, SECOND, ClusterTrouble, Layout
+
+NODES = (FIRST, SECOND)
+OWN_FOLDERS = ("config", "run", "state", "log", "socket")
 
 
 @pytest.fixture
@@ -168,6 +171,31 @@ def test_who_starts_a_cluster_that_runs_is_told_how_it_is_reached(
     assert not lifecycle.up(place)
     said = capsys.readouterr()
     assert f"a cluster is up already: {place.kubeconfig}" in said.out + said.err
+
+
+def test_a_second_node_ends_with_its_cluster(
+    place: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = place.of(SECOND)
+    second.make_folders()
+    processes.start(second, "kubelet", ["sleep", "600"])
+    kubelet = processes.find(second, "kubelet")
+    for name in ("need_tools", "give_back", "remove_control_groups"):
+        monkeypatch.setattr(machine, name, lambda *_: None)
+
+    lifecycle.down(place)
+
+    assert kubelet is not None
+    assert not kubelet.lives
+    assert list(place.root.glob("*/node2")) == [second.log]
+
+
+def test_two_nodes_share_no_name_address_or_folder(place: Layout) -> None:
+    folders = {getattr(place.of(node), name) for node in NODES for name in OWN_FOLDERS}
+
+    assert len(folders) == len(NODES) * len(OWN_FOLDERS)
+    for field in ("name", "address", "pods", "health", "prefix", "control_group"):
+        assert len({getattr(node, field) for node in NODES}) == len(NODES)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="needs somebody who is not root")
