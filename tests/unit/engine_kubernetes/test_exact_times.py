@@ -14,7 +14,9 @@ from tests.unit.engine_kubernetes.recorder_process import Beside, told
 
 from anubis.adapters.engine.kubernetes.exact_times import exact
 from anubis.adapters.engine.kubernetes.recorder.first_process import FirstProcess, first
-from anubis.adapters.engine.kubernetes.recorder.processes import Process
+from anubis.adapters.engine.kubernetes.recorder.processes import Process, Program
+from anubis.adapters.engine.kubernetes.recorder.running import Recorder
+from anubis.adapters.engine.kubernetes.recorder.specifying import Spec
 from anubis.adapters.engine.kubernetes.recording import Frame, Kind
 from anubis.adapters.engine.process.guardian import tree
 from anubis.testing.clock import NOON
@@ -53,6 +55,33 @@ def test_begin_and_end_are_between_the_moments_before_and_after(beside: Beside) 
     program.wait()
     frames = beside.sealed(recorder)
     assert len(moments(frames, Kind.BEGAN)) == len(moments(frames, Kind.ENDED)) == 1
+
+
+class _Missed(Program):
+    """Of a program that begins while the first look at all processes is under way."""
+
+    def __init__(self, beside: Beside) -> None:
+        super().__init__()
+        self._beside = beside
+        self._program: subprocess.Popen[bytes] | None = None
+        self.began_ns = 0
+
+    def processes(self) -> list[Process]:
+        if self._program is not None:
+            return [seen(self._program)]
+        self._program = self._beside.start_program("sleep", "60")
+        self.began_ns = time.time_ns()
+        time.sleep(0.1)
+        return []
+
+
+def test_a_program_does_not_begin_after_what_it_wrote_at_once(beside: Beside) -> None:
+    spec = Spec("unit", 60, 5, 1 << 30, 60, places=beside.places)
+    program = _Missed(beside)
+    recorder = Recorder(spec, program)
+    while not (began := moments(beside.journal(), Kind.BEGAN)):
+        recorder._turn()
+    assert began[0] <= program.began_ns
 
 
 def test_what_a_program_used_after_the_last_reading_counts(beside: Beside) -> None:

@@ -162,12 +162,13 @@ class Recorder:
         must_look = not self._has_begun or now >= self._sample_at or self._stopping.is_due(now)
         if not must_look:
             return
+        looked_ns = time.time_ns()  # before: it may begin behind our back
         processes = self._program.processes()
         if processes:
             self._begin(processes, now)
             self._stopping.signal(processes, now)
         elif not self._has_begun:
-            self._absent_ns = time.time_ns()
+            self._absent_ns = looked_ns
         if now >= self._sample_at and any(one.is_running for one in processes):
             self._sample_at = now + SAMPLE_SECONDS
             self._journal.append(packed_json(Kind.READING, self._usage.sample(processes)))
