@@ -89,8 +89,12 @@ def must_be_as_on_this_machine(home: ClusteredHome, name: str, run_id: str) -> N
 def test_mpi_with_one_instance_per_node_runs_on_both_as_on_one_machine(
     home: ClusteredHome, second: str
 ) -> None:
+    """Also if one of them is busy at first: when it is free, the scheduler looks again."""
     real_parts.need_mpi()
+    other = home.program("echo begun; sleep 5", on(FIRST))
+    home.wait_for("begun", "logs", other)
     run_id = one_per_node(home, "mpi")
+    home.wait_for("runs another benchmark", "status", run_id)
     found = nodes(home, run_id)
     assert found["worker"] == {FIRST, second}
     assert len(found["launcher"]) == 1, "it does little, and is beside one of them"

@@ -277,10 +277,11 @@ def test_workers_have_a_node_each_and_their_launcher_is_beside_one(site: workloa
     )
     made = templates(cases.objects(dataclasses.replace(plan, units=units), site))
     pods = {one["metadata"]["labels"][naming.UNIT]: one for one in made}
-    stranger = {**pods["worker"]["metadata"]["labels"], naming.RUN: "another"}
     worker, launcher = (pods[name]["metadata"]["labels"] for name in ("worker", "launcher"))
+    another = {naming.RUN: "another", naming.BESIDE: "another"}
     for pod in pods.values():
-        assert is_kept_apart(pod, stranger)
+        assert is_kept_apart(pod, {**worker, naming.RUN: "another"})
+        assert is_kept_apart(pod, {**launcher, **another})
     assert is_kept_apart(pods["worker"], worker)
     assert not is_kept_apart(pods["worker"], launcher)
     assert not is_kept_apart(pods["launcher"], worker)
@@ -288,18 +289,15 @@ def test_workers_have_a_node_each_and_their_launcher_is_beside_one(site: workloa
 
 def is_kept_apart(pod: Any, labels: Mapping[str, str]) -> bool:
     """Whether a pod is never on a node with one of these labels."""
-    terms = pod["spec"]["affinity"]["podAntiAffinity"][
+    # Of several terms a pod that leaves meets only one, and then no scheduler looks again.
+    [term] = pod["spec"]["affinity"]["podAntiAffinity"][
         "requiredDuringSchedulingIgnoredDuringExecution"
     ]
-    return any(meets(term["labelSelector"], labels) for term in terms)
-
-
-def meets(selector: Any, labels: Mapping[str, str]) -> bool:
+    selector = term["labelSelector"]
     named = all(labels.get(key) == value for key, value in selector["matchLabels"].items())
-    return named and all(
-        (labels.get(one["key"]) in one["values"]) == (one["operator"] == "In")
-        for one in selector.get("matchExpressions", ())
-    )
+    [other] = selector["matchExpressions"]
+    assert other["operator"] == "NotIn"
+    return named and labels.get(other["key"]) not in other["values"]
 
 
 def test_a_program_alone_has_no_wish_for_company() -> None:

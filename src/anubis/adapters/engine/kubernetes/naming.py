@@ -20,6 +20,9 @@ RUN: Final = "anubis.dev/run"
 UNIT: Final = "anubis.dev/unit"
 """The unit of a pod; where one template makes several pods, what their names have in common."""
 
+BESIDE: Final = "anubis.dev/beside"
+"""On pods that do little: the run whose programs they may be beside, though each has a node."""
+
 SUBMITTER: Final = "anubis.dev/submitter"
 VERBATIM: Final = "anubis.dev/labels"
 """Annotations that hold what labels cannot."""

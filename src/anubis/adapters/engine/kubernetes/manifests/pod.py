@@ -38,15 +38,15 @@ def remarks(setting: Setting, more: Mapping[str, str] = NONE) -> Manifest:
 def template(setting: Setting, wanted: Template) -> Manifest:
     """``metadata`` and ``spec`` of the pods of a template."""
     unit = wanted.unit
+    borne = labels(setting, wanted.label)
+    if unit.placement.joins_own:
+        borne[naming.BESIDE] = setting.names.run_id
     whole: Manifest = {
-        "metadata": {
-            "labels": labels(setting, wanted.label),
-            **remarks(setting, unit.placement.annotations),
-        },
+        "metadata": {"labels": borne, **remarks(setting, unit.placement.annotations)},
         "spec": _spec(setting, wanted),
     }
     laid = merging.merged(whole, setting.site.overlay)
-    return merging.merged(laid, {"metadata": {"labels": labels(setting, wanted.label)}})
+    return merging.merged(laid, {"metadata": {"labels": borne}})
 
 
 def _spec(setting: Setting, wanted: Template) -> Manifest:
@@ -98,28 +98,21 @@ def _toleration(one: Toleration) -> Manifest:
 def _alone(setting: Setting, placement: Placement) -> Manifest:
     """No other benchmark on the same machine, of whatever installation; nor another program of the
     same run, unless one of both does little.
+
+    Always one term: when a pod leaves, schedulers only look again at those all of whose terms it
+    met, and at others after five minutes.
     """
-    modest = [unit.name for unit in setting.plan.units if unit.placement.joins_own]
-    terms = [_apart()]
-    if modest:
-        run = [setting.names.run_id]
-        terms = [_apart({"key": naming.RUN, "operator": "NotIn", "values": run})]
-        if not placement.joins_own:
-            own: Manifest = {"key": naming.RUN, "operator": "In", "values": run}
-            terms.append(_apart(own, {"key": naming.UNIT, "operator": "NotIn", "values": modest}))
-    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-
-
-def _apart(*which: Manifest) -> Manifest:
-    """Never on one machine with programs of benchmarks that meet all these."""
-    selector: Manifest = {"matchLabels": {naming.COMPONENT: naming.BENCHMARK}}
-    if which:
-        selector["matchExpressions"] = list(which)
-    return {
-        "labelSelector": selector,
+    others: Manifest = {"matchLabels": {naming.COMPONENT: naming.BENCHMARK}}
+    if any(unit.placement.joins_own for unit in setting.plan.units):
+        key = naming.RUN if placement.joins_own else naming.BESIDE
+        own = {"key": key, "operator": "NotIn", "values": [setting.names.run_id]}
+        others["matchExpressions"] = [own]
+    term = {
+        "labelSelector": others,
         "namespaceSelector": {},
         "topologyKey": "kubernetes.io/hostname",
     }
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
 def _together(setting: Setting) -> Manifest:
