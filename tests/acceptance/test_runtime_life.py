@@ -115,6 +115,20 @@ def test_what_a_stopped_runtime_left_running_is_taken_up_later(home: Any) -> Non
     assert "loss=1" in home.ask("logs", "last")
 
 
+def test_what_a_killed_runtime_had_yet_to_remove_is_removed_for_whoever_looks(home: Any) -> None:
+    """Its runs have ended: nothing else would start another one, and a pod may hold a GPU."""
+    home.ask("submit", home.descriptor("echo loss=1"))
+    home.wait_for("SUCCEEDED", "status", "last")
+    home.stop()
+    left = home.path / "runs" / home.ask("list", "--ids").strip()
+    left.mkdir()
+    home.ask("list")
+    give_up = time.monotonic() + 30
+    while left.exists():
+        assert time.monotonic() < give_up, "nobody removes it"
+        time.sleep(0.05)
+
+
 def test_runs_see_the_environment_of_their_own_submitter(home: Any) -> None:
     file = home.descriptor('echo "colour is $COLOUR"')
     home.call("run", file, environment={"COLOUR": "red"})

@@ -223,8 +223,11 @@ class LocalApplication:
         await self.store.delete(run_id)
 
     async def ensure_runtime(self) -> None:
-        """Start the runtime if some run or schedule needs it and none is alive."""
-        if await pending.has_work(self.store, self.schedule_store):
+        """Start the runtime if some run or schedule needs it and none is alive, also if there is
+        something to remove of runs that have ended.
+        """
+        kept = (self.settings.runs, self.settings.docker, self.settings.cluster)
+        if pending.has_leftovers(*kept) or await pending.has_work(self.store, self.schedule_store):
             await self.wake_runtime()
 
     def engine(self, name: str) -> Capabilities:
