@@ -91,10 +91,11 @@ def test_mpi_with_one_instance_per_node_runs_on_both_as_on_one_machine(
 ) -> None:
     """Also if one of them is busy at first: when it is free, the scheduler looks again."""
     real_parts.need_mpi()
-    other = home.program("echo begun; sleep 5", on(FIRST))
+    other = home.program("echo begun; exec sleep 600", on(FIRST))
     home.wait_for("begun", "logs", other)
     run_id = one_per_node(home, "mpi")
     home.wait_for("runs another benchmark", "status", run_id)
+    home.ask("cancel", other)
     found = nodes(home, run_id)
     assert found["worker"] == {FIRST, second}
     assert len(found["launcher"]) == 1, "it does little, and is beside one of them"

@@ -45,11 +45,15 @@ def trouble() -> str:
 
 
 def left_behind() -> list[str]:
-    """Namespaces that tests have made, and what runs left in the usual one, unless it is going."""
+    """Namespaces that tests have made, and what runs left in the usual one, unless it is going; and
+    a second node.
+    """
     spaces = _kubectl("get", "namespaces", "-o", STAYING).split()
     usual = ("Namespace/kube-", "Namespace/default", f"Namespace/{operator.NAMESPACE}")
     ours = ("--selector", "app.kubernetes.io/managed-by=anubis", "-o", STAYING)
     left = _kubectl("get", "jobs,pods,secrets,services", "--namespace", "default", *ours).split()
+    if second.exists(layout.layout()):
+        left.append(f"Node/{layout.SECOND.name}")
     return [*(name for name in spaces if not name.startswith(usual)), *left]
 
 
