@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping
@@ -10,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from anubis.adapters.engine.kubernetes.access import Access
 from anubis.adapters.engine.kubernetes.composing import Terms
+from anubis.domain import plan
 from anubis.domain.errors import UserError
+from anubis.domain.run import RunId
 from anubis.settings.model import Settings
 
 if TYPE_CHECKING:
@@ -104,6 +107,7 @@ class Report:
     words: str
     missing: tuple[str, ...]  #: rights that the engine needs and does not have
     refusal: str = ""  #: why the cluster would not take what we make, such as a missing namespace
+    advice: str = ""  #: what to do about that
 
 
 async def examined(settings: Settings) -> Report:
@@ -111,7 +115,7 @@ async def examined(settings: Settings) -> Report:
     settings that are wrong.
     """
     # Here and not above: whoever plans a run for a cluster does not ask it anything.
-    from anubis.adapters.engine.kubernetes import rights
+    from anubis.adapters.engine.kubernetes import phrasing, rights
     from anubis.adapters.engine.kubernetes.cluster import Cluster
 
     terms(settings)
@@ -119,24 +123,42 @@ async def examined(settings: Settings) -> Report:
     try:
         version = await cluster.version()
         missing = await rights.missing(cluster)
-        refusal = "" if missing else await _refusal(cluster)
+        refusal = "" if missing else await _refusal(cluster, settings)
     finally:
         await cluster.close()
     words = f"{version.version} at {cluster.server}, namespace {cluster.namespace}"
-    return Report(words=words, missing=missing, refusal=refusal)
+    advice = phrasing.advice(refusal) or "make the namespace"
+    return Report(words=words, missing=missing, refusal=refusal, advice=advice)
 
 
-async def _refusal(cluster: Cluster) -> str:
-    """Why nothing can be made there, in the cluster's words. Nothing is made. That a namespace is
-    not there is seen in no other way without a further right: its pods are none.
+async def _refusal(cluster: Cluster, settings: Settings) -> str:
+    """Why what we make is not wanted there, in the cluster's words. Nothing is made. That a
+    namespace is not there is seen in no other way without a further right: its pods are none.
     """
-    from anubis.adapters.engine.kubernetes.refusals import Refused
+    from anubis.adapters.engine.kubernetes import phrasing
+    from anubis.adapters.engine.kubernetes.refusals import NotPermitted, Refused
 
     metadata = {"name": "anubis-doctor", "namespace": cluster.namespace}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
     try:
-        await cluster.apply(
-            {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}, dry_run=True
-        )
+        await cluster.apply(secret, dry_run=True)
+        # Pods are made by the cluster's controllers, so that we need no right to.
+        with contextlib.suppress(NotPermitted):
+            await cluster.apply(_pod(settings, metadata), dry_run=True)
     except Refused as error:
-        return str(error)
+        return "" if error.is_quota else phrasing.plain(str(error))
     return ""
+
+
+def _pod(settings: Settings, metadata: Mapping[str, str]) -> dict[str, Any]:
+    """One like those of runs, with the recorder and all that it needs."""
+    from anubis.adapters.engine.kubernetes.manifests import workloads
+    from anubis.adapters.engine.kubernetes.manifests.site import Brought
+
+    unit = plan.Unit(name="benchmark", command=("true",), environment={}, image="none")
+    alone = plan.Plan(units=(unit,), metrics=(), limits=plan.Limits(), deciding=unit.name)
+    site = terms(settings).site("", metadata["namespace"], has_mpi_operator=False)
+    [job] = workloads.objects(site, RunId(metadata["name"]), alone, Brought()).objects
+    made: Any = job["spec"]
+    spec = made["template"]["spec"]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}

@@ -59,7 +59,8 @@ class Moment:
 
     def explained(self, **how: Any) -> Standing:
         """The same, with what the events say."""
-        return explaining.explained(self.stand(**how), self.events)
+        now = self.at + how.get("after", timedelta())
+        return explaining.explained(self.stand(**how), self.events, now)
 
 
 def moment(name: str) -> Moment:

@@ -1,4 +1,6 @@
-"""A namespace that is not there is told to whoever installs Anubis, and is no benchmark's fault."""
+"""A namespace that is not there, or does not take our pods, is told to whoever installs Anubis, and
+is no benchmark's fault.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +33,16 @@ async def _answer(request: web.Request) -> web.StreamResponse:
 
 
 @pytest.fixture
-async def settings(tmp_path: pathlib.Path) -> AsyncIterator[Settings]:
+async def api() -> AsyncIterator[Api]:
     async with Api().serving() as api:
         api.handle = _answer
-        path = kubernetes_api.kubeconfig(tmp_path / "config", api.address)
-        yield Settings(home=tmp_path, kubeconfig=path)
+        yield api
+
+
+@pytest.fixture
+def settings(tmp_path: pathlib.Path, api: Api) -> Settings:
+    path = kubernetes_api.kubeconfig(tmp_path / "config", api.address)
+    return Settings(home=tmp_path, kubeconfig=path)
 
 
 async def test_doctor_says_that_it_is_not_there(settings: Settings) -> None:
@@ -45,6 +52,38 @@ async def test_doctor_says_that_it_is_not_there(settings: Settings) -> None:
 
     assert MISSING in finding.found
     assert "ANUBIS_KUBERNETES_NAMESPACE" in finding.advice
+
+
+SECURITY = (
+    'pods "anubis-doctor" is forbidden: violates PodSecurity "baseline:latest": hostPath volumes'
+    ' (volume "output")'
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "is_told"),
+    [
+        (SECURITY, True),
+        ('pods is forbidden: User "a" cannot patch resource "pods" in API group ""', False),
+        ('pods "anubis-doctor" is forbidden: exceeded quota: small, requested: cpu=10m', False),
+    ],
+)
+async def test_doctor_says_that_pods_of_ours_are_not_wanted_there(
+    settings: Settings, api: Api, said: str, *, is_told: bool
+) -> None:
+    """Who may not ask, and a quota that is full at the moment, say nothing about that."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if "/pods/" in request.path:
+            return refused(403, "Forbidden", said)
+        if "/secrets/" in request.path:
+            return web.json_response({"metadata": {"name": "anubis-doctor"}})
+        return await _answer(request)
+
+    api.handle = answer
+    finding = await kubernetes.answers(settings)
+    assert ("violates PodSecurity" in finding.found) is is_told
+    assert ("enforce=privileged" in finding.advice) is is_told
 
 
 async def test_a_run_waits_for_it_and_has_not_failed(settings: Settings) -> None:

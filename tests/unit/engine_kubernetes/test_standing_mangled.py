@@ -60,7 +60,7 @@ def test_a_mangled_object_never_raises(name: str, seed: int, rate: float) -> Non
     for workload in (job, mpi, None):
         seen = standing.remembered(before, pods, workload)
         found = standing.stand(pods, workload, seen, now, Limits())
-        explained = explaining.explained(found, events)
+        explained = explaining.explained(found, events, now)
         assert type(explained) is type(found)
         assert len(getattr(explained, "message", "")) < 6000
         if isinstance(found, Waiting):

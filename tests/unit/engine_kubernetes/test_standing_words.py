@@ -12,9 +12,10 @@ from anubis.adapters.engine.kubernetes import explaining, phrasing, unscheduled
 from anubis.adapters.engine.kubernetes.explaining import Happening
 from anubis.adapters.engine.kubernetes.stances import Failed, Running, Wait, Waiting
 from anubis.adapters.engine.kubernetes.viewing import Asks
+from anubis.domain.observation import EndCause
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-MINUTE = timedelta(minutes=1)
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 GPUS = Asks(
     resources=(("nvidia.com/gpu", "4"), ("memory", "8589934592")),
     labels=("node.kubernetes.io/instance-type=p3.8xlarge",),
@@ -96,7 +97,7 @@ def happening(reason: str, message: str, minutes: int = 0, source: str = "") -> 
 
 def told(standing: Waiting | Failed, *events: Happening) -> str:
     """The message with these events."""
-    found = explaining.explained(standing, events)
+    found = explaining.explained(standing, events, NOON + 4 * MINUTE)
     assert isinstance(found, Waiting | Failed)
     return found.message
 
@@ -174,9 +175,9 @@ def test_a_node_that_is_not_ready_is_told() -> None:
 
 def test_events_that_explain_something_else_change_nothing() -> None:
     event = happening("FailedMount", "something old")
-    assert explaining.explained(waiting(detail="a"), [event]) == waiting(detail="a")
+    assert explaining.explained(waiting(detail="a"), [event], NOON) == waiting(detail="a")
     running = Running(since=NOON)
-    assert explaining.explained(running, [event]) == running
+    assert explaining.explained(running, [event], NOON) == running
 
 
 def test_events_are_asked_for_only_where_they_may_say_more() -> None:
@@ -226,3 +227,59 @@ def test_how_long_something_lasts_is_rarely_news() -> None:
         " for more than 30 min",
         " for more than 1 h",
     ]
+
+
+SECURITY = (
+    'Error creating: pods "run-x7" is forbidden: violates PodSecurity "baseline:latest": hostPath'
+    ' volumes (volume "output")'
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (SECURITY, "label the namespace pod-security.kubernetes.io/enforce=privileged"),
+        (
+            'Error creating: pods "run-" is forbidden: serviceaccount "b" not found',
+            'serviceaccount "b" not found',
+        ),
+        (
+            'Error creating: admission webhook "images.example" denied the request: no such tag',
+            "denied the request: no such tag",
+        ),
+    ],
+)
+def test_a_pod_that_the_cluster_forbids_is_not_waited_for_as_long_as_room(
+    said: str, words: str
+) -> None:
+    event, wait = happening("FailedCreate", said, minutes=1), waiting(Wait.POD)
+    early = explaining.explained(wait, [event], NOON + 2 * MINUTE - timedelta(seconds=1))
+    assert isinstance(early, Waiting), "somebody may be about to mend it"
+    assert words in early.message
+    ends = [explaining.explained(wait, [event], NOON + n * MINUTE) for n in (2, 30)]
+    assert ends[0] == ends[1], "the end does not depend on when one looks"
+    assert isinstance(ends[0], Failed)
+    assert (ends[0].cause, ends[0].at) == (EndCause.NOT_STARTED, NOON + 2 * MINUTE)
+    assert words in ends[0].message
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'Error creating: pods "a" is forbidden: exceeded quota: small, requested: cpu=1',
+        'Error creating: pods "a" is forbidden: status unknown for quota: small',
+        'Error creating: Internal error occurred: failed calling webhook "a": connection refused',
+    ],
+)
+def test_what_may_pass_by_itself_is_waited_for(said: str) -> None:
+    event = happening("FailedCreate", said, minutes=1)
+    found = explaining.explained(waiting(Wait.POD), [event], NOON + 30 * MINUTE)
+    assert isinstance(found, Waiting)
+
+
+def test_the_newest_word_about_a_pod_counts() -> None:
+    quota = happening("FailedCreate", 'pods "a" is forbidden: exceeded quota: small', minutes=2)
+    found = explaining.explained(
+        waiting(Wait.POD), [quota, happening("FailedCreate", SECURITY, minutes=1)], NOON + HOUR
+    )
+    assert isinstance(found, Waiting)

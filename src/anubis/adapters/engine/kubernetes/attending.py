@@ -234,7 +234,7 @@ class Attendant:
         if explaining.events_wanted(found, now()):
             uid = pods[-1].uid if pods else workload.uid if workload else ""
             told = await self._told(uid, is_last=isinstance(found, Failed))
-            found = explaining.explained(found, told)
+            found = explaining.explained(found, told, now())
         return found
 
     def _was_listed_since_creation(self) -> bool:

@@ -2,7 +2,8 @@
 
 Objects say what is; some reasons are only told in events: a quota that forbids the pod, an
 autoscaler at work, a Secret that is missing. Events are forgotten by the cluster after an hour and
-come with delay, so nothing is decided by them: they give words, and the cause that fits the words.
+come with delay, so little is decided by them: they give words, and the cause that fits the words;
+and what a cluster forbids is not waited for as long as what it has no room for.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, Final
 
 from anubis.adapters.engine.kubernetes import phrasing, viewing
 from anubis.adapters.engine.kubernetes.stances import Failed, Standing, Wait, Waiting
+from anubis.adapters.engine.kubernetes.waiting import PATIENCE
 from anubis.domain.observation import EndCause
 
 ASK_AFTER: Final = timedelta(seconds=5)
@@ -22,6 +24,12 @@ ASK_AFTER: Final = timedelta(seconds=5)
 
 _COUNT: Final = re.compile(r"^\d{1,9} ")
 _USED: Final = re.compile(r", used: .{1,500}?(?=, limited: )")  # changes with every other pod
+
+_FORBIDDEN: Final = re.compile(
+    r"is forbidden: (?!exceeded quota|status unknown for quota)|denied the request"
+)
+"""What the cluster says of pods that it will not have until somebody changes something: a standard
+of pod security, an admission webhook, an account that is not there. A quota may have room soon."""
 
 _EMPTY_WORDS: Final = ("Unable to attach or mount", "Error: ")
 """How events begin that come beside one that says more."""
@@ -86,21 +94,30 @@ def events_wanted(standing: Standing, now: datetime) -> bool:
     return isinstance(standing, Failed) and bool(standing.why and _ANSWERS[standing.why])
 
 
-def explained(standing: Standing, events: Sequence[Happening]) -> Standing:
-    """The same standing, with what the events say about it."""
+def explained(standing: Standing, events: Sequence[Happening], now: datetime) -> Standing:
+    """The same standing, with what the events say about it; or that it waits in vain."""
     if not isinstance(standing, Waiting | Failed) or standing.why is None:
         return standing
     wanted = _ANSWERS[standing.why]
     telling = sorted((one for one in events if one.reason in wanted), key=_age)
     if not telling:
         return standing
-    if isinstance(standing, Waiting):
-        return _while_waiting(standing, telling)
-    return _at_the_end(standing, telling)
+    if not isinstance(standing, Waiting):
+        return _at_the_end(standing, telling)
+    is_forbidden = standing.why is Wait.POD and _FORBIDDEN.search(telling[-1].message)
+    if is_forbidden and now - standing.since >= PATIENCE:
+        return _forbidden(standing, telling)
+    return _while_waiting(standing, telling)
 
 
 def _age(event: Happening) -> tuple[datetime, str]:
     return event.last_at or datetime.min.replace(tzinfo=UTC), event.message
+
+
+def _forbidden(standing: Waiting, events: Sequence[Happening]) -> Failed:
+    words = f"the cluster makes no pod of it: {_words(standing.why, events)}"
+    at = standing.since + PATIENCE
+    return Failed(cause=EndCause.NOT_STARTED, message=words, at=at, why=standing.why)
 
 
 def _while_waiting(standing: Waiting, events: Sequence[Happening]) -> Waiting:
@@ -161,5 +178,5 @@ def _words(why: Wait | None, events: Sequence[Happening]) -> str:
     if why is Wait.IMAGE:
         return phrasing.registry(said)
     if why is Wait.POD:
-        return _USED.sub("", said.removeprefix("Error creating: "))
+        return phrasing.advised(_USED.sub("", said.removeprefix("Error creating: ")))
     return said

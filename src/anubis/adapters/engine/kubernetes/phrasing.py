@@ -51,6 +51,19 @@ def plain(words: str) -> str:
     return line if len(line) <= MOST else f"{line[:MOST]}..."
 
 
+def advised(words: str) -> str:
+    """What a cluster says to a pod of ours, and what to do where that is not in its words."""
+    return f"{words}; {more}" if (more := advice(words)) else words
+
+
+def advice(words: str) -> str:
+    """What to do where the cluster's words do not say it; empty if they do."""
+    if "violates PodSecurity" not in words:
+        return ""
+    label = "pod-security.kubernetes.io/enforce=privileged"
+    return f"recorders read log files of their node: label the namespace {label}"
+
+
 def registry(words: str) -> str:
     """Why an image cannot be pulled, without the names of all who passed that on."""
     said = plain(words)

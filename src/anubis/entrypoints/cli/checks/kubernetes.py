@@ -27,6 +27,6 @@ async def answers(settings: Settings) -> Finding:
         advice = "the Role in deploy/chart has all rights that are needed"
         return doubtful("kubernetes", f"{report.words}; we may not {rights}", advice)
     if report.refusal:
-        advice = "make the namespace, or name another with ANUBIS_KUBERNETES_NAMESPACE"
+        advice = f"{report.advice}, or name another: ANUBIS_KUBERNETES_NAMESPACE"
         return doubtful("kubernetes", f"{report.words}; it refuses us: {report.refusal}", advice)
     return good("kubernetes", report.words)
