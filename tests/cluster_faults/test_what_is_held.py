@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 from tests import kubernetes_engines
-from tests.cluster_faults.given import begun, shell
+from tests.cluster_faults.given import Case, begun, shell
 
 from anubis.domain.errors import NotPossible
 from anubis.domain.observation import EndCause
 from anubis.ports.engine import Engine
+from anubis.testing.contracts.engine import until_it_speaks
 
 pytestmark = pytest.mark.cluster
 
@@ -39,3 +41,29 @@ async def test_what_a_finalizer_holds_is_named_until_it_is_gone(
         await _patch(namespace, LET_GO)
     await engine.remove(case.run_id)
     assert not await engine.started(case.run_id)
+
+
+async def _again(case: Case, pod: str) -> str:
+    """A second pod like this one, as a controller makes it."""
+    labels, spec = (json.loads(pod)[part] for part in ("metadata", "spec"))
+    like = {"name": f"{labels['name']}-late", "labels": labels["labels"]}
+    made = {"apiVersion": "v1", "kind": "Pod", "metadata": like, "spec": spec}
+    return await case.kubectl("create", "--filename=-", text=json.dumps(made))
+
+
+async def test_a_pod_that_is_made_after_its_run_was_removed_does_not_stay(
+    engine: Engine, namespace: str
+) -> None:
+    """As by an operator that had not heard yet that its job was deleted."""
+    case = await begun(engine, namespace, shell("echo here; sleep 1"))
+    await until_it_speaks(engine, case.run_id)
+    pod = await case.kubectl("get", "pod", await case.pod(), "--output=json")
+    await case.ended()
+    await engine.remove(case.run_id)
+    assert list(await engine.leftovers()) == []
+    await _again(case, pod)
+    async with asyncio.timeout(60):
+        while list(await engine.leftovers()) != [case.run_id]:
+            await asyncio.sleep(0.1)
+    await engine.remove(case.run_id)
+    assert list(await engine.leftovers()) == kubernetes_engines.left(namespace) == []

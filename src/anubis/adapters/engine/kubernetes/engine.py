@@ -291,7 +291,8 @@ class KubernetesEngine:
         it was told of them.
         """
         has_looked = self._looking is not None and self._looking.done()
-        return not has_looked or run_id in self._left or bool(self._places.of(run_id))
+        is_known = run_id in self._left or run_id in self._with_pods()
+        return not has_looked or is_known or bool(self._places.of(run_id))
 
     async def wipe(self, run_id: RunId) -> None:
         """Delete all that there is of a run that nobody needs any more, also what still runs.
@@ -314,11 +315,21 @@ class KubernetesEngine:
             await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
 
     async def leftovers(self) -> Sequence[RunId]:
-        """See the port. What the cluster has of an earlier life is asked for once."""
+        """See the port. What the cluster has of an earlier life is asked for once; of a pod that
+        comes after all of its run was removed we hear.
+        """
         known = set(self._places.runs())
         if self._directory.is_dir():  # else this home never had a pod
-            known |= self._found_at_the_cluster()
+            known |= self._found_at_the_cluster() | self._with_pods()
         return sorted(known)
+
+    def _with_pods(self) -> frozenset[RunId]:
+        """Runs whose pods we see. A controller that has not heard yet of the end of a workload may
+        make a pod for it. The cluster deletes that one, with all the patience of its recorder.
+        """
+        if "_around" not in self.__dict__:  # it was never used
+            return frozenset()
+        return frozenset(map(RunId, self._around.pods.runs()))
 
     def _found_at_the_cluster(self) -> frozenset[RunId]:
         """What an earlier life left there. Nobody waits for the answer: the cluster may be away,

@@ -186,6 +186,10 @@ class Watch:
             gone=tuple(self._gone.get(run, {}).values()),
         )
 
+    def runs(self) -> frozenset[str]:
+        """Those of which there is something, as far as is known; none while nobody listens."""
+        return frozenset(self._objects)
+
     async def close(self) -> None:
         """End the watch, and forget."""
         if self._idle is not None:
