@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import pathlib
+import socket
+import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -139,6 +142,49 @@ async def test_no_call_waits_for_ever(
     with pytest.raises(EngineUnavailable, match=r"no answer within 0\.2 s"):
         await cluster.get(kinds.POD, "x")
     leave.set()
+
+
+async def test_who_is_told_to_stop_just_when_its_call_takes_too_long_stops(
+    api: Api, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calling, "CALL_SECONDS", 0.2)
+    leave = asyncio.Event()
+
+    async def silent(request: web.Request) -> web.StreamResponse:
+        await leave.wait()
+        return web.Response()
+
+    async def ask_again_and_again() -> None:
+        while True:
+            with contextlib.suppress(EngineUnavailable):
+                await cluster.get(kinds.POD, "x")
+            await asyncio.sleep(3600)
+
+    api.handle = silent
+    await cluster.connect()
+    # Both have waited too long when the loop gets to look at the time.
+    asyncio.get_running_loop().call_later(0.1, time.sleep, 0.3)
+    other = asyncio.create_task(ask_again_and_again())
+    with pytest.raises(EngineUnavailable):
+        await cluster.get(kinds.POD, "x")
+    other.cancel()
+    done, _ = await asyncio.wait([other], timeout=5)
+    leave.set()
+    other.cancel()
+    assert done
+
+
+async def test_a_server_that_takes_no_connection_is_told_from_one_that_is_slow(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calling, "CONNECT_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as deaf:  # says nothing, least of all of TLS
+        address = f"https://127.0.0.1:{deaf.getsockname()[1]}"
+        path = kubernetes_api.kubeconfig(tmp_path / "config", address)
+        cluster = Cluster(Access(kubeconfig=path))
+        with pytest.raises(EngineUnavailable, match=r"no connection within 0\.2 s"):
+            await cluster.version()
+        await cluster.close()
 
 
 async def test_a_missing_right_is_named(api: Api, cluster: Cluster) -> None:

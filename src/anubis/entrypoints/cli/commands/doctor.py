@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import sys
@@ -65,12 +66,13 @@ def _home(opener: session.Opener | None, *, clean: bool) -> Sequence[Finding]:
 
     async def inside(application: Application) -> Sequence[Finding]:
         assert isinstance(application, LocalApplication), "the home is on this machine"
-        return [
-            await docker.answers(application.settings),
-            await kubernetes.answers(application.settings),
-            await home.runtime(application),
-            await home.leftovers(application, clean=clean),
-        ]
+        # At once: one that does not answer is asked by two of them.
+        return await asyncio.gather(
+            docker.answers(application.settings),
+            kubernetes.answers(application.settings),
+            home.runtime(application),
+            home.leftovers(application, clean=clean),
+        )
 
     try:
         return [*outside, configuration, *session.call(opener or embedded_here, inside)]
