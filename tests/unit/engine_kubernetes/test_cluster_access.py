@@ -169,11 +169,24 @@ async def test_a_server_whose_certificate_nobody_vouches_for_gets_no_token(
     assert not api.asked
 
 
+def _naming(cluster: dict[str, str]) -> dict[str, object]:
+    context = {"name": "k", "context": {"cluster": "k", "user": "k"}}
+    return {
+        "current-context": "k",
+        "contexts": [context],
+        "clusters": [{"name": "k", "cluster": cluster}],
+        "users": [{"name": "k", "user": {}}],
+    }
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         ("{", "while parsing"),
-        ("", "cannot be used"),
+        ("", "expected a kubeconfig"),
+        ("[]", "expected a kubeconfig"),
+        (json.dumps(_naming({})), "expected a kubeconfig"),
+        (json.dumps(_naming({"server": "here:6443"})), "expected https://HOST:PORT"),
         (json.dumps({"current-context": "k", "contexts": [], "clusters": []}), "name k in"),
     ],
 )

@@ -199,6 +199,14 @@ async def test_a_missing_right_is_named(api: Api, cluster: Cluster) -> None:
     assert (caught.value.verb, caught.value.resource) == ("create", "jobs")
 
 
+async def test_who_shows_nothing_is_told_to_show_something(api: Api, cluster: Cluster) -> None:
+    words = 'forbidden: User "system:anonymous" cannot get path "/apis/kubeflow.org/v2beta1"'
+    answering(api, refused(403, "Forbidden", words))
+
+    with pytest.raises(EngineUnavailable, match=r"does not know us .*: renew the credentials"):
+        await cluster.has_api("kubeflow.org/v2beta1", "mpijobs")
+
+
 @pytest.mark.parametrize(
     ("words", "is_quota"),
     [

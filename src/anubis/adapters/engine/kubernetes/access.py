@@ -78,7 +78,7 @@ async def enter(access: Access) -> Entrance:
     # The library raises whatever its parser, a plugin or a certificate trips over; each is
     # something about the access that only its owner can mend.
     except Exception as error:
-        raise _unusable(access, f"{type(error).__name__}: {error}") from error
+        raise _unusable(access, _why(error)) from error
     finally:
         _forget_files()
 
@@ -123,6 +123,8 @@ def _entrance(access: Access, found: Any, context_namespace: str) -> Entrance:
 
     address = urlsplit(found.host)
     host = address.netloc.rpartition("@")[2]
+    if address.scheme not in ("http", "https") or not host:
+        raise ValueError(f"found the server {found.host!r}, expected https://HOST:PORT")
     return Entrance(
         server=f"{address.scheme}://{host}{address.path.rstrip('/')}",
         namespace=access.namespace or context_namespace or "default",
@@ -152,6 +154,15 @@ def _forget_files() -> None:
         from kubernetes_asyncio.config import kube_config
 
         kube_config._cleanup_temp_files()
+
+
+def _why(error: Exception) -> str:
+    """What is wrong with the access. The library trips over what is no kubeconfig at all."""
+    if isinstance(error, TypeError | AttributeError | AssertionError | UnicodeError):
+        return "found something else, expected a kubeconfig"
+    if isinstance(error, ssl.SSLError):
+        return f"its certificate, its key or its authority is none ({error})"
+    return f"{type(error).__name__}: {error}"
 
 
 def _unusable(access: Access, why: str) -> EngineUnavailable:

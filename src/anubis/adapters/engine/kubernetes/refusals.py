@@ -23,6 +23,9 @@ UNTYPED = "failed to create typed patch object"
 know. No other trouble inside of it is the fault of the object.
 """
 
+NOBODY = "system:anonymous"
+"""Whom a cluster takes us for if the access has neither certificate nor token."""
+
 _RIGHT = re.compile(r'cannot (\w+) resource "([^"]+)"')
 
 
@@ -79,7 +82,7 @@ def refusal(code: int, status: Mapping[str, Any], where: str) -> EngineUnavailab
     """The error for an answer that is none; ``where`` names the cluster for people."""
     reason = str(status.get("reason") or "")
     words = str(status.get("message") or reason or f"HTTP {code}")[:WORDS_BYTES]
-    if code == 401:
+    if code == 401 or (code == 403 and f'"{NOBODY}"' in words):
         return EngineUnavailable(
             f"{where} does not know us ({words}): renew the credentials, and see that "
             "`kubectl get pods` works with the same access"
