@@ -11,7 +11,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from anubis.adapters.engine.kubernetes import attending, kinds, mirroring, recording
+from anubis.adapters.engine.kubernetes import (
+    attending,
+    kinds,
+    mirroring,
+    naming,
+    recording,
+    standing,
+)
 from anubis.adapters.engine.kubernetes.access import Access
 from anubis.adapters.engine.kubernetes.attending import Attendant, Surroundings
 from anubis.adapters.engine.kubernetes.cluster import Cluster
@@ -184,3 +191,26 @@ async def test_a_pod_that_vanished_before_its_recorder_was_heard_did_begin(
     attended._vanish(Gone(message="somebody deleted it"))
     assert [chapter.at for chapter in attended._place.story()] == [NOON]
     attended.mirror.close()
+
+
+async def test_a_pod_that_an_operator_makes_in_the_place_of_one_that_ran_is_another(
+    tmp_path: Path,
+) -> None:
+    """It has a journal of its own, also if its name is the same and nobody saw the first one go."""
+    first = _Attended(tmp_path, Limits())
+    first._place.follow("worker-0", "uid of the first")
+    again = _Attended(tmp_path, Limits())
+    labels = {naming.RUN: "r", naming.UNIT: "benchmark"}
+    pods = [
+        {"metadata": {"name": "worker-0", "uid": uid, "labels": labels, "resourceVersion": "1"}}
+        for uid in ("uid of the first", "uid of the second")
+    ]
+    for attended in (first, again):
+        attended._around.pods._changed(pods[1])
+    assert [pod.uid for pod in first._pods()] == ["uid of the second"], "it followed none yet"
+    assert again._pods() == []
+    found = standing.stand([], None, again._seen, NOON, Limits())
+    assert isinstance(found, Gone)
+    assert found.cause is EndCause.LOST
+    again._around.pods._changed(pods[0])
+    assert [pod.uid for pod in again._pods()] == ["uid of the first"]

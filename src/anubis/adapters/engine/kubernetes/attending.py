@@ -119,7 +119,9 @@ class Attendant:
         self._place = place
         self._run_id = run_id
         self._spec = spec
-        self._seen = Seen(created_at=spec.asked_at, workload=spec.workload.name)
+        self._followed = place.followed()
+        made, pod = spec.workload.name, self._followed.name
+        self._seen = Seen(created_at=spec.asked_at, workload=made, pod=pod)
         self._began = time.monotonic()
         self._copying: asyncio.Task[None] | None = None
         self._news = asyncio.Event()  #: from the copy of the journal, or somebody who wants a stop
@@ -248,13 +250,15 @@ class Attendant:
         return now() - timedelta(seconds=time.monotonic() - listed) > created
 
     def _pods(self) -> list[PodView]:
-        mine = (self._run_id, self.unit)
+        """Its own. Once a program ran, one that an operator makes in its place is another."""
+        mine, own = (self._run_id, self.unit), self._followed.uid
         found = [
-            one
+            pod_view(one)
             for one in self._around.pods.state(self._run_id).objects
             if naming.unit_of(one.get("metadata", {}).get("labels") or {}) == mine
         ]
-        return sorted(map(pod_view, found), key=lambda pod: str(pod.created_at))
+        kept = [pod for pod in found if own in ("", pod.uid)]
+        return sorted(kept, key=lambda pod: str(pod.created_at))
 
     def _workload(self) -> JobView | None:
         for one in self._workloads.state(self._run_id).objects:
@@ -459,8 +463,10 @@ class Attendant:
             self._copying.result()  # a defect of ours ends the attendance, and is told
         if self.mirror.sealed is None and (self._copying is None or self._copying.done()):
             assert self._last_pod is not None, "it runs"
+            if not self._followed.uid:
+                self._followed = self._place.follow(self._last_pod.name, self._last_pod.uid)
             self._copying = asyncio.create_task(
-                self._keep_copying(self._last_pod.name), name=f"journal of {self._run_id}"
+                self._keep_copying(self._followed.name), name=f"journal of {self._run_id}"
             )
 
     def _heard(self) -> None:

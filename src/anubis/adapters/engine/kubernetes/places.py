@@ -2,6 +2,7 @@
 
 spec.json    which objects it needs there, and its limits; written before anything is asked for
 created      that the cluster has taken its workload; from now on, what is missing was deleted
+pod.json     which pod the journal is of; an operator may make another one with its name
 story        what it waited for, and when it began: one JSON object a line
 journal      the copy of what its recorder wrote (see ``recording``)
 stop.json    the request to stop
@@ -27,7 +28,7 @@ from anubis.adapters.engine.process.guardian import files
 from anubis.domain.observation import EndCause, UnitEnded
 from anubis.domain.plan import Limits
 
-CREATED, STORY = "created", "story"
+CREATED, STORY, POD = "created", "story", "pod.json"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,6 +37,14 @@ class Named:
 
     kind: Kind
     name: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Followed:
+    """The pod whose journal is copied."""
+
+    name: str = ""
+    uid: str = ""  #: empty: there is none yet
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,6 +128,15 @@ class Place:
     def mark_created(self) -> None:
         """From now on the workload is the cluster's. Raises OSError."""
         (self.directory / CREATED).touch(mode=0o600)
+
+    def follow(self, name: str, uid: str) -> Followed:
+        """Say which pod's journal is going to be copied. Raises OSError."""
+        self._write(POD, {"name": name, "uid": uid})
+        return Followed(name=name, uid=uid)
+
+    def followed(self) -> Followed:
+        """Whose journal is copied."""
+        return Followed(**(self._read(POD) or {}))
 
     def tell(self, chapter: Chapter) -> None:
         """Add to the story. Raises OSError."""
