@@ -28,6 +28,8 @@ class Capabilities:
     honours_affinity: bool
     honours_niceness: bool = True
     honours_ulimits: bool = True  #: or may pass them over, as they mean nothing without containers
+    takes_any_variable: bool = True
+    """Whether variables may have any name that a system takes; if not, one of printable ASCII."""
     isolates: bool = False
     """Whether each unit has files, a host name and ports of its own. If not, all of them share
     those of the machine."""

@@ -210,3 +210,43 @@ def test_code_that_is_submitted_beside_a_descriptor_is_found_by_variable() -> No
     (unit,) = plan(described("run $(BAI_SCRIPTS_PATH)/a", image="i"), isolating, context).units
     assert unit.command == ("run", "/bai/scripts/a")
     assert unit.mounts == (Mount(source=blanks.SCRIPTS, target="/bai/scripts", read_only=False),)
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "python",
+        "team/train:1",
+        "localhost/a__b/c--d:V_1.2",
+        "registry.example.com:5000/team/train@sha256:" + "0" * 64,
+        "[::1]:5000/train:1",
+        "sha256:" + "0" * 64,
+    ],
+)
+def test_images_are_called_as_registries_call_them(image: str) -> None:
+    assert plan(described(image=image), IMAGES, CONTEXT).units[0].image == image
+
+
+@pytest.mark.parametrize(
+    "image",
+    ["team/Train", "two words", "train:", "a//b", "https://a/b", "train\n", "a" * 256, "a-" * 5000],
+)
+def test_what_no_image_can_be_called_is_refused_before_anything_runs(image: str) -> None:
+    [obstacle] = obstacles(described(image=image), IMAGES)
+
+    assert obstacle.startswith("env.docker_image: found '")
+    assert "expected the name of an image, such as 'team/train:1'" in obstacle
+    assert len(obstacle) < 300
+    assert plan(described(image=image), PROCESS, CONTEXT).units[0].image is None
+
+
+def test_a_variable_that_an_engine_cannot_name_is_refused_before_anything_runs() -> None:
+    made = described(image="a", variables={"größe": "1", "a b": "2"})
+    strict = dataclasses.replace(IMAGES, takes_any_variable=False)
+
+    [obstacle] = obstacles(made, strict)
+    assert obstacle == (
+        "env.vars: found the name 'größe', expected printable ASCII: "
+        "the engine 'docker' takes no other"
+    )
+    assert plan(made, IMAGES, CONTEXT).units[0].environment["größe"] == "1"

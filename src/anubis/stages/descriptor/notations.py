@@ -79,7 +79,9 @@ def _size(value: object, _place: Place) -> int:
             raise Unacceptable(hint=size.UNITS)
     else:
         found = as_integer(value)
-    if not 0 < found < 2**63:
+    if found >= 2**63:
+        raise Unacceptable(hint="at most 8 million TiB")
+    if found <= 0:
         raise Unacceptable
     return found
 
@@ -134,7 +136,9 @@ CPUS: Final = Scalar(
 def _cpu_count(value: object, _place: Place) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Unacceptable
-    if not 0 < value <= MAX_CPU + 1:  # neither is a number that is none
+    if value > MAX_CPU + 1:
+        raise Unacceptable(hint=f"at most {MAX_CPU + 1}")
+    if not value > 0:  # neither is a number that is none
         raise Unacceptable
     return float(value)
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from anubis.domain.descriptor import Descriptor, Environment, ServerEnvironment
 from anubis.domain.plan import SCRIPTS_VARIABLE, Placement, Resources, Unit
-from anubis.stages.planning import commands, machines, paths, sources
+from anubis.stages.planning import commands, images, machines, paths, sources
 from anubis.stages.planning.expanding import expanded, undefined
 from anubis.stages.planning.machines import Machine
 from anubis.stages.planning.place import Place
@@ -162,8 +162,7 @@ def obstacles(programs: Sequence[Program], place: Place) -> Iterator[str]:
 
 def _obstacles(program: Program, place: Place) -> Iterator[str]:
     engine, fields = place.capabilities, program.fields
-    if place.has_images and not program.image:
-        yield f"{fields.image}: the engine '{engine.name}' needs an image to run"
+    yield from _obstacles_of_image(program, place)
     if not place.has_images and not program.command:
         yield (
             f"{fields.command}: the engine '{engine.name}' runs no images, "
@@ -178,7 +177,28 @@ def _obstacles(program: Program, place: Place) -> Iterator[str]:
             f"{fields.ulimits}: the engine '{engine.name}' cannot set limits of processes; remove "
             "them, and set them where its nodes start containers"
         )
+    if not engine.takes_any_variable:
+        yield from _obstacles_of_variables(program, place)
     yield from _obstacles_of_words(program, place)
+
+
+def _obstacles_of_image(program: Program, place: Place) -> Iterator[str]:
+    if not place.has_images:
+        return
+    field = program.fields.image
+    if not program.image:
+        yield f"{field}: the engine '{place.capabilities.name}' needs an image to run"
+    elif wrong := images.wrong(program.image):
+        yield f"{field}: {wrong}"
+
+
+def _obstacles_of_variables(program: Program, place: Place) -> Iterator[str]:
+    for name in program.variables:
+        if not (name.isascii() and name.isprintable()):
+            yield (
+                f"{program.fields.variables}: found the name {name!r}, expected printable ASCII: "
+                f"the engine '{place.capabilities.name}' takes no other"
+            )
 
 
 def _obstacles_of_words(program: Program, place: Place) -> Iterator[str]:

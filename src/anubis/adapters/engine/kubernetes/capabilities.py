@@ -11,6 +11,7 @@ KUBERNETES = Capabilities(
     honours_affinity=False,
     honours_niceness=False,
     honours_ulimits=False,
+    takes_any_variable=False,
     isolates=True,
     brings=True,
     has_machines=True,

@@ -39,7 +39,7 @@ def _of_unit(unit: Unit) -> Iterator[str]:
     if unit.niceness:
         yield "the kubernetes engine cannot set hardware.niceness; leave it out, or limit the CPUs"
     if unit.cpu_affinity:
-        yield "the kubernetes engine cannot set hardware.affinity; ask for whole CPUs instead"
+        yield "the kubernetes engine cannot set hardware.cpu_affinity; ask for whole CPUs instead"
     if unit.resources.ulimits:
         limits = ", ".join(sorted(unit.resources.ulimits))
         yield (
