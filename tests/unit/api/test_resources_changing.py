@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from datetime import timedelta
 from pathlib import Path
@@ -81,6 +82,21 @@ async def test_a_folder_from_elsewhere_gives_a_warning_and_an_empty_one(
     assert document.directory == ""
     if folder.endswith("resnet"):  # descriptor.toml is still named by its folder
         assert answer.json()["run"]["benchmark"] == "resnet"
+
+
+@pytest.mark.parametrize("kind", ["runs", "schedules"])
+async def test_a_folder_from_elsewhere_is_nothing_to_warn_of_where_programs_come_in_images(
+    world: World, ada: httpx.AsyncClient, kind: str
+) -> None:
+    engines = world.service.application.engines
+    assert isinstance(engines, dict)
+    engines.update({name: dataclasses.replace(engines[name], needs_image=True) for name in engines})
+    when = 'info.scheduling = "@daily"\n' if kind == "schedules" else ""
+    text = f'{TOML}{when}env.docker_image = "a"\n'
+
+    answer = await ada.post(f"/{kind}", json={"descriptor": text, "directory": "/nowhere"})
+
+    assert (answer.status_code, answer.json()["warnings"]) == (201, [])
 
 
 async def test_runs_do_not_see_the_secrets_of_the_service(

@@ -101,6 +101,7 @@ async def _submit(
     run, is_new = submitted.run, submitted.run.submitted_at >= now
     if is_new:
         await access.note(request, "run.submit", run.id, detail=f"benchmark {run.benchmark}")
+    warnings = submissions.worth_telling(warnings, here.application.engines.get(run.engine))
     told = [shapes.problem_shape(problem) for problem in (*warnings, *submitted.warnings)]
     # Without what it waits for: that would cost more than all the rest, and changes at once.
     body = {"run": shapes.run_shape(run, here.application.clock.now()), "warnings": told}

@@ -85,7 +85,9 @@ async def submit_schedule(
     if is_new:
         about = f"benchmark {schedule.benchmark}"
         await access.note(request, "schedule.submit", schedule.id, detail=about)
-    told = [shapes.problem_shape(one) for one in (*given.warnings, *scheduled.warnings)]
+    engine = here.application.engines.get(schedule.engine)
+    warnings = submissions.worth_telling(given.warnings, engine)
+    told = [shapes.problem_shape(one) for one in (*warnings, *scheduled.warnings)]
     body = {"schedule": shapes.schedule_shape(schedule), "warnings": told}
     where = f"{docs.PREFIX}/schedules/{schedule.id}"
     return Json(body, 201 if is_new else 200, {"Location": where})

@@ -21,6 +21,7 @@ from anubis.domain.document import Document
 from anubis.domain.problem import Problem, Severity
 from anubis.entrypoints.api.resources.answering import JSON
 from anubis.entrypoints.api.resources.models import runs
+from anubis.ports.engine import Capabilities
 from anubis.stages.descriptor.reading import MAX_BYTES
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -128,6 +129,15 @@ async def located(document: Document) -> tuple[Document, tuple[Problem, ...]]:
         severity=Severity.WARNING,
     )
     return dataclasses.replace(document, name=name, directory=""), (warning,)
+
+
+def worth_telling(
+    warnings: tuple[Problem, ...], engine: Capabilities | None
+) -> tuple[Problem, ...]:
+    """Warnings of ``located`` that matter where the run will be: in an image nobody sees the
+    folder. None is an engine that was there when the same was submitted first.
+    """
+    return () if engine is None or engine.needs_image else warnings
 
 
 def _can_enter(folder: Path) -> bool:
