@@ -55,7 +55,7 @@ def test_a_run_that_has_not_reached_the_cluster_yet_is_canceled(home: ClusteredH
 
 def test_a_run_for_which_there_is_no_node_is_canceled(home: ClusteredHome) -> None:
     run_id = home.program(LONG, NOWHERE)
-    home.wait_for("waits: ", "status", run_id)
+    home.wait_for("benchmark: ", "status", run_id)
     must_be_canceled(home, run_id)
 
 

@@ -261,8 +261,10 @@ class Carrier:
         return moves
 
     def _move(self, to: RunState, at: datetime, plan: Plan) -> Move:
-        deadline = _later(at, allowed(to, plan, self._engine.capabilities))
-        return Move(to=to, at=at, deadline=deadline, message=_MESSAGES[to])
+        able = self._engine.capabilities
+        is_later = to is RunState.FETCHING and able.brings and plan.fetches
+        message = "its data is fetched where it runs" if is_later else _MESSAGES[to]
+        return Move(to=to, at=at, deadline=_later(at, allowed(to, plan, able)), message=message)
 
     @staticmethod
     def _waiting(move: Move) -> Move:
@@ -327,7 +329,7 @@ class Carrier:
         measured.
         """
         if isinstance(observation, UnitWaiting):
-            text = f"{observation.unit} waits: {observation.message}"
+            text = f"{observation.unit}: {observation.message}"
             await self._note_trouble(text, EventKind.NOTE)
         elif (
             isinstance(observation, UnitStarted)

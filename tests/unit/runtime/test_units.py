@@ -266,11 +266,11 @@ async def test_what_a_unit_waits_for_is_told_once_and_is_the_reason_when_its_tim
     run_id = await shop.submit(inference(starting=short, readiness=short))
     async with shop.worker():
         run = await shop.end(run_id)
-    told = [text for text in await shop.messages(run_id) if text.startswith("client waits")]
-    assert told == ["client waits: waiting for a node", f"client waits: {no_room}"]
+    told = [text for text in await shop.messages(run_id) if text.startswith("client: ")]
+    assert told == ["client: waiting for a node", f"client: {no_room}"]
     assert run.state is RunState.ERROR
     assert run.outcome is not None
-    assert run.outcome.reason.endswith(f"client waits: {no_room}")
+    assert run.outcome.reason.endswith(f"client: {no_room}")
 
 
 async def test_a_unit_that_found_no_room_is_nobodys_fault() -> None:
@@ -299,6 +299,7 @@ async def test_an_engine_with_machines_has_time_to_find_one_and_to_bring_everyth
     async with shop.worker():
         run = await shop.end(run_id)
     assert run.state is RunState.SUCCEEDED, run.outcome  # though nobody here could bring anything
+    assert "its data is fetched where it runs" in await shop.messages(run_id)
     one_unit = limits.capacity + limits.pulling + limits.fetching + limits.starting
     assert carrying_allows(plan) == 2 * one_unit + limits.readiness
 
