@@ -184,7 +184,7 @@ def test_code_that_is_too_large_is_refused_with_what_to_do() -> None:
     [
         ({"image": None}, "names no image"),
         ({"niceness": 5}, "hardware.niceness"),
-        ({"cpu_affinity": (0,)}, "hardware.affinity"),
+        ({"cpu_affinity": (0,)}, "hardware.cpu_affinity"),
         ({"resources": Resources(ulimits={"memlock": -1})}, "memlock"),
         ({"environment": {"A=B": "c"}}, "'A=B'"),
         ({"environment": {"": "c"}}, "printable ASCII"),
