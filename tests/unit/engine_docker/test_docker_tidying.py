@@ -34,9 +34,9 @@ async def test_things_of_unknown_runs_are_found_and_removed(home: Path) -> None:
     docker_images.docker("network", "create", *labels, names.network)
     docker_images.docker("run", "--detach", *labels, image, "sleep", "600")
     told = await asyncio.to_thread(doctor)
-    assert "of 1 runs that have ended" in told
+    assert "of 1 run that has ended" in told
     assert left(home)
-    assert "removed those of 1 runs" in await asyncio.to_thread(doctor, "--clean")
+    assert "removed those of 1 run\n" in await asyncio.to_thread(doctor, "--clean")
     assert left(home) == ""
 
 

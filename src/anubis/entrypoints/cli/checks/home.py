@@ -78,9 +78,10 @@ async def leftovers(application: LocalApplication, *, clean: bool) -> Finding:
         return good("leftovers", "none")
     if clean:
         removed = await tidying.remove(application, found)
-        return good("leftovers", f"removed those of {removed} runs")
+        return good("leftovers", f"removed those of {removed} run{'' if removed == 1 else 's'}")
     advice = "anubis doctor --clean removes them"
-    return doubtful("leftovers", f"of {len(found.runs)} runs that have ended", advice)
+    are = "run that has" if len(found.runs) == 1 else "runs that have"
+    return doubtful("leftovers", f"of {len(found.runs)} {are} ended", advice)
 
 
 def _nearest(home: Path) -> Path:
