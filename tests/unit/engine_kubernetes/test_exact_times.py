@@ -156,3 +156,34 @@ def test_a_recorder_is_believed_what_can_be_the_same_second(
     saw: datetime | None, counts: datetime
 ) -> None:
     assert exact(NOON, saw) == counts
+
+
+PREPARING = """
+import ctypes, os, pathlib, sys, time
+ctypes.CDLL(None).prctl(15, b"runc:[2:INIT]")
+pathlib.Path(sys.argv[1]).touch()
+while not pathlib.Path(sys.argv[2]).exists():
+    time.sleep(0.01)
+os.execvp("sleep", ["sleep", sys.argv[3]])
+"""
+
+
+@pytest.mark.parametrize("seconds", ["60", "0"])
+def test_while_its_process_is_the_runtime_a_program_has_not_begun(
+    beside: Beside, tmp_path: pathlib.Path, seconds: str
+) -> None:
+    """That takes long where much is to be prepared, or the machine is busy."""
+    recorder = beside.start_recorder()
+    prepares, goes = tmp_path / "prepares", tmp_path / "goes"
+    words = (str(prepares), str(goes), seconds)
+    program = beside.start_program(sys.executable, "-c", PREPARING, *words)
+    while not prepares.exists():
+        time.sleep(0.01)
+    prepared = time.time_ns()
+    time.sleep(1)  # for many looks
+    goes.touch()
+    [began] = moments(beside.until(Kind.BEGAN), Kind.BEGAN)
+    assert began >= prepared
+    program.kill()
+    program.wait()
+    beside.sealed(recorder)

@@ -48,7 +48,7 @@ class Kind(enum.IntEnum):
     SEALED = 7  #: JSON: ``Totals``; the program has ended and this is the last frame about it
     NOTE = 8  #: JSON: message; something to tell the user
     FILE = 9  #: JSON: where a file of the container's log begins; for the recorder itself
-    BEGAN = 10  #: JSON, empty: the program's first process was there
+    BEGAN = 10  #: JSON, empty: when the program began, if the cluster says that it did
     ENDED = 11  #: JSON: cpu_seconds; the program's first process has ended
 
 

@@ -73,14 +73,12 @@ class Teller:
                 yield from self._observation(frame)
 
     def _observation(self, frame: Frame) -> Iterator[Observation]:
-        if frame.kind not in (*_STREAMS, Kind.EMITTED, Kind.READING, Kind.BEGAN):
+        if frame.kind not in (*_STREAMS, Kind.EMITTED, Kind.READING):
             return
         at = self._later(moment(frame.at_ns))
-        if not self._has_begun:  # nobody lived to see it begin, but its recorder did
+        if not self._has_begun:  # nobody lived to see it begin, but it wrote something
             self._has_begun = True
             yield UnitStarted(unit=self._unit, at=at)
-        if frame.kind == Kind.BEGAN:
-            return
         if frame.kind == Kind.EMITTED:
             yield EmittedChunk(unit=self._unit, at=at, data=frame.data)
         elif frame.kind == Kind.READING:

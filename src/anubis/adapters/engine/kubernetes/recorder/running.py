@@ -78,6 +78,7 @@ class Recorder:
         self._poll.register(self._wake, select.POLLIN)
         self._poll.register(self._emitted.fifo, select.POLLIN)
         self._has_begun = self._has_ended = self._is_cut = False
+        self._is_begin_told = self._past.has_begun
         self._is_over = False  #: the kubelet says so
         self._over_at = self._timeout_at = self._sample_at = NEVER
         self._touch_at = 0.0
@@ -128,7 +129,8 @@ class Recorder:
         """Whether the program is about to begin. The kubelet makes a folder for its log when its
         image is there.
         """
-        return not self._has_begun and os.path.exists(self._spec.places.logs)  # noqa: PTH110
+        is_there = self._has_begun or os.path.exists(self._spec.places.logs)  # noqa: PTH110
+        return is_there and not self._is_begin_told
 
     def _wait(self) -> None:
         ready = {descriptor for descriptor, _ in self._poll.poll(self._pause * 1000)}
@@ -177,8 +179,10 @@ class Recorder:
         if self._has_begun:
             return
         self._has_begun = True
-        one = first(processes)
+        one, seen_ns = first(processes), time.time_ns()
         self._first = FirstProcess(one)
+        if self._first.is_runtime:
+            self._absent_ns = seen_ns
         if self._first.handle >= 0:
             self._poll.register(self._first.handle, select.POLLIN)
         self._timeout_at = now + self._spec.running_seconds - one.age
@@ -188,16 +192,27 @@ class Recorder:
             from anubis.adapters.engine.kubernetes.recorder import answering
 
             answering.begin(self._spec, self._tell)
-        if not self._past.has_begun:
-            # The process is older: for a while it was the runtime, which prepared the container.
-            began_ns = max(time.time_ns() - round(one.age * 1e9), self._absent_ns)
-            self._journal.append(packed_json(Kind.BEGAN, {}, began_ns))
+        self._tell_begin(self._first)
+
+    def _tell_begin(self, one: FirstProcess) -> None:
+        """Write down when it became the program, if it has: after the last look at which it had
+        not. Of one that has ended already, only the cluster knows whether it ever did.
+        """
+        if self._is_begin_told or (one.is_runtime and one.ended_ns is None):
+            return
+        self._is_begin_told = True
+        began_ns = max(time.time_ns() - round(one.last.age * 1e9), self._absent_ns)
+        self._journal.append(packed_json(Kind.BEGAN, {}, began_ns))
 
     def _look_at_first(self, one: FirstProcess) -> None:
         """Know what it has used up to its end, and write down when that was."""
         if one.ended_ns is None:
+            looked_ns = time.time_ns()
             one.look()
-        elif not self._has_ended:
+            if one.is_runtime:
+                self._absent_ns = looked_ns
+        self._tell_begin(one)
+        if one.ended_ns is not None and not self._has_ended:
             used = self._usage.sample(one.with_others(self._program.processes()))
             self._has_ended = True
             told = {"cpu_seconds": used.cpu_seconds}
