@@ -90,8 +90,7 @@ def _mount(place: Layout) -> None:
     """Give it its own folders, and none of what is mounted for pods of the first node."""
     enter, holder = _entering(place, "--mount"), processes.find(place, HOLDER)
     assert holder is not None
-    for path in sorted(machine.mounted(place, str(holder.pid)), reverse=True):
-        call(*enter, "umount", "--lazy", path)
+    machine.unmount(place, str(holder.pid), enter)
     for path in OWN_FOLDERS:
         folder = place.state / "own" / path.strip("/")
         folder.mkdir(parents=True, exist_ok=True)

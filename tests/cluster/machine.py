@@ -14,7 +14,7 @@ import shlex
 import shutil
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from tests.cluster import processes
 from tests.cluster.calling import call, works
@@ -104,7 +104,7 @@ def restore_settings(place: Layout, names: tuple[str, ...] = KUBELET_SETTINGS) -
 def give_back(place: Layout) -> None:
     """Undo ``prepare``, and what the parts have made on this machine. They have ended."""
     end_pods(place)
-    _unmount(place)
+    unmount(place)
     _remove_rules(place)
     call("ip", "link", "delete", BRIDGE, check=False)
     if has_address():
@@ -232,16 +232,16 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _unmount(place: Layout) -> None:
-    for path in sorted(mounted(place), reverse=True):
-        call("umount", "--lazy", path, check=False)
-    if left := mounted(place):
+def unmount(place: Layout, process: str = "self", enter: Sequence[str] = ()) -> None:
+    """What is mounted in our folders, as a process sees it; ``enter``: how its view is had."""
+    for path in sorted(_mounted(place, process), reverse=True):
+        call(*enter, "umount", "--lazy", path, check=False)  # it may be going by itself
+    if left := _mounted(place, process):
         # Removing our folder would remove what belongs to others.
         raise ClusterTrouble(f"these are still mounted: {' '.join(left)}")
 
 
-def mounted(place: Layout, process: str = "self") -> list[str]:
-    """What is mounted in our folders, as a process sees it."""
+def _mounted(place: Layout, process: str) -> list[str]:
     lines = pathlib.Path(f"/proc/{process}/mounts").read_text().splitlines()
     # The kernel writes a blank in a path as \040.
     paths = [line.split(" ")[1].replace("\\040", " ") for line in lines]
