@@ -61,10 +61,13 @@ def cut(place: Layout) -> None:
 
 
 def end(place: Layout) -> None:
-    """Give it back. All else that ran in there has ended."""
+    """Give it back, if it is this cluster's. All else that ran in there has ended."""
+    if not processes.is_remembered(place, HOLDER):
+        return
     processes.kill(place, HOLDER)
     # With its network it would go by itself, a while later.
     call("ip", "link", "delete", CABLE, check=False)
+    machine.remove_control_groups(place)
 
 
 def _entering(place: Layout, *which: str) -> list[str]:

@@ -73,7 +73,6 @@ def end(place: Layout) -> None:
         processes.stop(second, part.name)
     machine.end_pods(second)
     enclosure.end(second)
-    machine.remove_control_groups(second)
     shutil.rmtree(second.config, ignore_errors=True)
     for path in second.state.iterdir() if second.state.exists() else ():
         if path.is_dir() and path.name not in KEPT:

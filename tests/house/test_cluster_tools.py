@@ -13,7 +13,17 @@ from pathlib import Path
 
 import pytest
 from tests import real_parts
-from tests.cluster import building, images, keys, lifecycle, locking, machine, parts, processes
+from tests.cluster import (
+    building,
+    enclosure,
+    images,
+    keys,
+    lifecycle,
+    locking,
+    machine,
+    parts,
+    processes,
+)
 from tests.cluster.layout import FIRST, SECOND, ClusterTrouble, Layout
 
 NODES = (FIRST, SECOND)
@@ -180,8 +190,9 @@ def test_a_second_node_ends_with_its_cluster(
     second.make_folders()
     processes.start(second, "kubelet", ["sleep", "600"])
     kubelet = processes.find(second, "kubelet")
-    for name in ("need_tools", "give_back", "remove_control_groups"):
+    for name in ("need_tools", "give_back"):
         monkeypatch.setattr(machine, name, lambda *_: None)
+    monkeypatch.setattr(enclosure, "call", _refusing)  # of another cluster nothing is touched
 
     lifecycle.down(place)
 
@@ -230,6 +241,10 @@ def _can_pass(place: Layout) -> bool:
     """Whether nobody holds the turnstile."""
     words = ["flock", "--nonblock", str(place.root / "turnstile.lock"), "true"]
     return subprocess.run(words).returncode == 0
+
+
+def _refusing(*words: str, **_: object) -> str:
+    raise AssertionError(f"called {' '.join(words)}")
 
 
 def _pretending(built: list[str]) -> Callable[..., str]:
